@@ -1,0 +1,41 @@
+/*
+ * rpc/buf.h - buffers for calls and payloads: page-aligned, counted, pooled per worker, bounded for the whole server.
+ *
+ * A buffer belongs to the worker that got it: references are taken and given back on that thread only. Other threads may
+ * read and fill the bytes meanwhile.
+ */
+#ifndef RINGNFS_RPC_BUF_H
+#define RINGNFS_RPC_BUF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf_pool;
+
+/* Memory that all pools of a server may take together. */
+struct buf_budget {
+    uint64_t max_bytes;
+    _Atomic uint64_t used_bytes;
+};
+
+struct buf {
+    uint8_t *data;                      /* page-aligned */
+    size_t capacity;                    /* bytes, a power of two from 4 KiB up */
+    uint32_t refs;
+    struct buf *next;                   /* buf.c's, while it is free */
+    struct buf_pool *pool;
+};
+
+/* Returns NULL when memory is short. The budget outlives the pool. */
+struct buf_pool *buf_pool_new(struct buf_budget *budget);
+
+/* Every buffer has been given back. */
+void buf_pool_free(struct buf_pool *pool);
+
+/* A buffer of at least `size` bytes with one reference, contents undefined; NULL at the bound or when memory is short. */
+struct buf *buf_get(struct buf_pool *pool, size_t size);
+
+struct buf *buf_ref(struct buf *buf);
+void buf_put(struct buf *buf);
+
+#endif

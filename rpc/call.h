@@ -1,0 +1,109 @@
+/*
+ * rpc/call.h - one call from its arrival to its reply.
+ *
+ * The transport makes a call when a whole message has arrived, reads its header (message.h), finds its program
+ * (program.h) and hands it over. The program then owns it until it calls one of call_reply_...(), call_drop() - at once
+ * or later, in any order among calls, but on the same thread. What the arguments point to and what call_alloc() gave
+ * lives until then. A connection that closes meanwhile does not free the call: its reply is dropped in silence.
+ */
+#ifndef RINGNFS_RPC_CALL_H
+#define RINGNFS_RPC_CALL_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "rpc/buf.h"
+#include "xdr/wire.h"
+
+struct transport;
+struct program;
+
+/* RFC 5531 section 8.2. */
+enum call_flavor { CALL_AUTH_NONE = 0, CALL_AUTH_SYS = 1 };
+#define CALL_GIDS_MAX 16                /* RFC 5531 appendix A: gids<16> */
+
+struct call_auth {
+    enum call_flavor flavor;
+    uint32_t uid;                       /* AUTH_SYS only, like the rest */
+    uint32_t gid;
+    uint32_t ngids;
+    uint32_t gids[CALL_GIDS_MAX];
+    const uint8_t *machine;             /* in the request; not NUL-terminated */
+    uint32_t machine_len;
+};
+
+/* RFC 5531 section 9: accept_stat. */
+enum call_accept {
+    CALL_SUCCESS = 0, CALL_PROG_UNAVAIL = 1, CALL_PROG_MISMATCH = 2, CALL_PROC_UNAVAIL = 3, CALL_GARBAGE_ARGS = 4,
+    CALL_SYSTEM_ERR = 5
+};
+
+/* RFC 5531 section 9: auth_stat. */
+enum call_auth_stat {
+    CALL_AUTH_OK = 0, CALL_AUTH_BADCRED = 1, CALL_AUTH_REJECTEDCRED = 2, CALL_AUTH_BADVERF = 3,
+    CALL_AUTH_REJECTEDVERF = 4, CALL_AUTH_TOOWEAK = 5
+};
+
+/* Where a call came from and its reply goes to: a connection or a datagram socket. */
+struct call_source;
+
+struct call {
+    struct call *next;                  /* call.c's */
+    struct transport *transport;
+    struct call_source *source;
+    uint32_t xid, prog, vers, proc;
+    struct call_auth auth;
+    struct wire_in args;                /* the arguments, not decoded yet */
+    bool stream;                        /* TCP: a reply may be longer than a datagram */
+    struct sockaddr_storage peer;       /* the caller's address and port */
+    struct sockaddr_storage local;      /* the address that he called */
+
+    /* call.c's */
+    struct buf *request;
+    struct buf *arena;
+    size_t arena_used;
+    struct wire_out reply;
+    uint8_t *reply_start;
+    struct buf *payload;
+    const uint8_t *payload_data;
+    size_t payload_len;
+    uint8_t small[1024];                /* the arena's first bytes */
+};
+
+/* Memory that lives as long as the call, aligned to 16; NULL when the server's memory bound is reached. */
+void *call_alloc(struct call *call, size_t size);
+
+/*
+ * Begin the reply of a call that succeeded (accept_stat SUCCESS): the header is stored, and the result has room for
+ * max_bytes of results. NULL when memory is short (then use call_drop()) or, over UDP, when max_bytes can never fit.
+ */
+struct wire_out *call_reply_begin(struct call *call, size_t max_bytes);
+
+/*
+ * Let the reply end with len bytes at data inside buf (and padding) after what has been stored; not copied: the transport
+ * takes a reference. At most once per reply.
+ */
+void call_reply_lend(struct call *call, struct buf *buf, const uint8_t *data, size_t len);
+
+/* Send the reply that was begun, and end the call. A writer that ran full becomes SYSTEM_ERR. */
+void call_reply_end(struct call *call);
+
+/* Answer with an accept_stat other than SUCCESS, and end the call. low and high: for PROG_MISMATCH only. */
+void call_reply_error(struct call *call, enum call_accept status, uint32_t low, uint32_t high);
+
+/* Answer MSG_DENIED AUTH_ERROR, and end the call. */
+void call_reply_auth_error(struct call *call, enum call_auth_stat status);
+
+/* End the call without an answer. */
+void call_drop(struct call *call);
+
+/* How many bytes of results a reply to this call may have, READ payload included. */
+size_t call_reply_max(const struct call *call);
+
+/* The caller's port, in host order. */
+uint16_t call_peer_port(const struct call *call);
+
+#endif

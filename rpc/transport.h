@@ -1,0 +1,81 @@
+/*
+ * rpc/transport.h - what one event worker has for its connections and datagrams: loop, buffers, calls, limits, counters.
+ */
+#ifndef RINGNFS_RPC_TRANSPORT_H
+#define RINGNFS_RPC_TRANSPORT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rpc/buf.h"
+#include "rpc/call.h"
+#include "rpc/loop.h"
+#include "rpc/program.h"
+
+/* Bounds, the same for all workers of a server. */
+struct transport_limits {
+    uint32_t record_bytes;              /* longest call accepted over TCP */
+    uint32_t calls_per_conn;            /* outstanding; beyond it the connection is not read */
+    uint64_t reply_bytes_per_conn;      /* replies not taken by the client; beyond it the connection is not read */
+    uint32_t connections;               /* of all workers together */
+    uint32_t socket_buffer;             /* SO_SNDBUF and SO_RCVBUF of connections, in bytes; 0: the kernel tunes them */
+    uint32_t udp_buffer;                /* SO_RCVBUF of UDP sockets */
+};
+
+/* Counters of one worker; written by it alone, read by anyone. */
+struct transport_stats {
+    _Atomic uint64_t calls, replies, bytes_in, bytes_out;
+    _Atomic uint64_t conns_opened, conns_closed, bad_records, bad_messages, auth_errors, dropped;
+};
+
+/* Shared by the workers of one server. */
+struct transport_shared {
+    struct transport_limits limits;
+    struct buf_budget budget;
+    _Atomic uint32_t connections;       /* open now */
+};
+
+struct transport_config {
+    struct transport_shared *shared;    /* outlives the transport */
+    const struct program *const *programs;
+    size_t nprograms;
+    size_t call_size;                   /* of the structure that each call is the first member of */
+    void (*before_wait)(void *context); /* before the loop sleeps, ahead of the sending of replies */
+    void *context;
+};
+
+struct transport {
+    struct loop *loop;
+    struct buf_pool *buffers;
+    void *context;                      /* as configured; for the programs */
+    struct transport_stats stats;
+    _Atomic uint32_t connections;       /* of this worker */
+    uint32_t outstanding;               /* calls handed to programs and not ended */
+    bool draining;                      /* no new calls are read */
+    struct transport_private *private;
+};
+
+/* Returns 0 or -errno. To be called, run and freed on the worker's thread. */
+int transport_new(const struct transport_config *config, struct transport **transport);
+
+/* Close all connections and sockets and free everything; no call may be outstanding. */
+void transport_free(struct transport *transport);
+
+/*
+ * Take over a connected stream socket: it is this worker's from now on, also when an error is returned (then it is
+ * closed).
+ */
+int transport_add_connection(struct transport *transport, int fd);
+
+/* Serve a bound datagram socket: taken over like a connection. */
+int transport_add_datagram(struct transport *transport, int fd);
+
+/*
+ * Stop reading calls, and call drained(context) on this thread once every call is answered and every reply is sent, or
+ * after timeout_ms.
+ */
+void transport_drain(struct transport *transport, uint64_t timeout_ms, void (*drained)(void *context));
+
+#endif

@@ -1,0 +1,101 @@
+/*
+ * server/exports.h - which directories are served, to whom, and how.
+ *
+ * A set of exports is built whole from exports(5) lines, never changed afterwards, and counted: a reload makes a new set
+ * beside the old one and swaps. Exports whose directory is the same share their store over a reload.
+ */
+#ifndef RINGNFS_SERVER_EXPORTS_H
+#define RINGNFS_SERVER_EXPORTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "server/settings.h"
+#include "storage/fh.h"
+#include "storage/store.h"
+
+/* What the options of exports(5) say, for one client of one export. */
+struct export_rights {
+    bool read_only;                     /* default true */
+    bool async;                         /* default false */
+    bool secure;                        /* calls from ports below 1024 only; default true */
+    bool wdelay;
+    bool root_squash;                   /* default true */
+    bool all_squash;
+    bool subtree_check;
+    uint32_t anon_uid, anon_gid;        /* default 65534 */
+    uint32_t rtmax, wtmax, dtpref;      /* bytes; 0: the server's */
+    bool has_fsid;                      /* fsid= was given (number or UUID) */
+    uint64_t fsid[2];
+    const char *dir;                    /* path=: serve this directory under the export's name; NULL: the name itself */
+};
+
+enum export_match { MATCH_ANYONE, MATCH_ADDRESS };      /* "*"; an address or a network */
+
+struct export_client {
+    char *text;                         /* as written, for showmount -e */
+    enum export_match match;
+    struct sockaddr_storage address;    /* MATCH_ADDRESS: the network */
+    unsigned prefix;                    /* bits of it that count */
+    struct export_rights rights;
+};
+
+struct export {
+    char *path;                         /* its name for clients; absolute, without a slash at the end but for "/" */
+    size_t path_len;
+    char *dir;                          /* what is served; NULL for a memory: export */
+    bool memory;
+    uint64_t id;                        /* in each handle; distinct in a set, the same over restarts */
+    struct store *store;
+    struct export_client *clients;      /* most specific first, "*" last */
+    size_t nclients;
+};
+
+struct exports {
+    struct export *list;                /* by path */
+    size_t count;
+    _Atomic uint32_t refs;
+    struct exports_private *private;
+};
+
+/* Where the lines come from: files, then lines given on the command line; both may be empty. */
+struct exports_source {
+    const char *const *files;
+    size_t nfiles;
+    const char *const *lines;
+    size_t nlines;
+};
+
+/*
+ * Read and open everything: returns 0 and a set with one reference, or -errno: -EINVAL for a mistake in a line (error:
+ * file, line, column, what was read, what would be right), the error of the directory that cannot be served otherwise.
+ * old: the set in use, whose stores are shared; may be NULL. warning gets what should be told but is no error ("" if
+ * nothing). Any thread.
+ */
+int exports_load(const struct exports_source *source, const struct settings *settings, struct exports *old,
+                 struct exports **set, char *error, size_t error_size);
+
+struct exports *exports_ref(struct exports *set);
+/* The last reference frees the set and the stores that no other set shares. */
+void exports_put(struct exports *set);
+
+/* The export with this id; NULL when there is none. Any thread, like all below. */
+const struct export *exports_find_id(const struct exports *set, uint64_t id);
+
+/*
+ * The export that a path lies in, the longest whose name is the path or a parent of it; *rest is what follows, without
+ * slashes in front. Repeated and trailing slashes do not count. NULL when there is none.
+ */
+const struct export *exports_find_path(const struct exports *set, const char *path, size_t len, const char **rest,
+                                       size_t *rest_len);
+
+/* What a client may do; NULL: nothing. IPv4-mapped IPv6 addresses count as IPv4. */
+const struct export_rights *access_rights(const struct export *export, const struct sockaddr *peer);
+
+/* Print the options that are known, for --help-exports and the manual page. */
+void export_options_print_help(FILE *out);
+void export_options_print_roff(FILE *out);
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * server/settings.h - everything that can be tuned, as plain values; settings_table.c has a row for each.
+ *
+ * The table feeds the parser of ringnfs.conf, --set, --help-settings and the manual page. Values are checked against
+ * their row's range when they are set; an error names the key, what was read and what would be right.
+ */
+#ifndef RINGNFS_SERVER_SETTINGS_H
+#define RINGNFS_SERVER_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum setting_rpcbind { RPCBIND_AUTO, RPCBIND_SYSTEM, RPCBIND_OFF };
+enum setting_engine { SETTING_ENGINE_AUTO, SETTING_ENGINE_URING, SETTING_ENGINE_POOL };
+enum setting_inline { SETTING_INLINE_AUTO, SETTING_INLINE_ON, SETTING_INLINE_OFF };
+
+struct settings {
+    uint32_t port;                      /* 0: the kernel chooses; default 2049 */
+    uint32_t mount_port;                /* 0: the same as port */
+    bool udp, tcp;
+    enum setting_rpcbind rpcbind;
+    uint32_t threads;                   /* that may block, RPCNFSDCOUNT; default 8 */
+    uint32_t workers;                   /* event workers; 0: one per CPU, at most 8 */
+    enum setting_engine engine;
+    enum setting_inline inline_mode;    /* "inline" */
+    uint32_t ring_entries;
+    uint32_t rtmax, wtmax, dtpref;      /* bytes; 4 KiB to 4 MiB (dtpref to 1 MiB) */
+    uint64_t max_memory;                /* bytes of buffers in the whole server */
+    uint32_t max_connections;
+    uint32_t calls_per_connection;
+    uint32_t fd_cache;                  /* files kept open per export; 0: a part of RLIMIT_NOFILE */
+    uint32_t socket_buffer;             /* bytes; 0: the kernel tunes it */
+    uint32_t udp_buffer;                /* bytes */
+    uint32_t backlog;
+    uint32_t drain_timeout;             /* seconds */
+    uint32_t mount_list;                /* entries remembered for showmount */
+    uint64_t memory_bytes;              /* a memory: export's size */
+    uint64_t memory_files;
+    uint32_t log_level;                 /* enum log_level */
+    char *state_dir;                    /* owned; NULL: the default of the user */
+};
+
+/* Fill in the defaults. */
+void settings_init(struct settings *settings);
+void settings_fini(struct settings *settings);
+
+/*
+ * Set one value from text ("65536", "64K", "1M", "on", "auto"). Returns 0 or -EINVAL; error then holds one line such as
+ * "rtmax: 8M is out of range (4K to 4M)" or "unknown setting treads (did you mean threads?)".
+ */
+int settings_set(struct settings *settings, const char *key, const char *value, char *error, size_t error_size);
+
+/* Read an INI file (libinih); errors name file and line. Returns 0 or -errno; on error settings may be partly changed. */
+int settings_load(struct settings *settings, const char *path, char *error, size_t error_size);
+
+/* Rules between settings (e.g. tcp and udp both off). Returns 0 or -EINVAL with error. */
+int settings_check(const struct settings *settings, char *error, size_t error_size);
+
+/* The table for people (--help-settings) and as roff for the manual page. */
+void settings_print_help(FILE *out);
+void settings_print_roff(FILE *out);
+
+#endif

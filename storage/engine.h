@@ -1,0 +1,71 @@
+/*
+ * storage/engine.h - how an event worker gets work done that may take time.
+ *
+ * Each event worker owns one engine. What is started on it between two engine_flush() goes out together: one submission
+ * to the ring, one hand-off to the pool of blocking threads. When a descriptor of engine_fds() is readable,
+ * engine_reap() finishes what is done. All functions run on the thread that called engine_new(), but for the step that
+ * engine_run() is given.
+ *
+ * Two kinds: "uring" gives file data and flushes to an io_uring, "pool" does the same with plain calls on the pool's
+ * threads. Name operations go to the pool in both.
+ */
+#ifndef RINGNFS_STORAGE_ENGINE_H
+#define RINGNFS_STORAGE_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "storage/pool.h"
+#include "storage/store.h"
+
+enum engine_type { ENGINE_AUTO, ENGINE_URING, ENGINE_POOL };
+
+struct engine_config {
+    enum engine_type type;              /* AUTO: a ring where the kernel gives one */
+    unsigned ring_entries;              /* submissions that fit at once */
+    struct pool *pool;                  /* shared by all engines of a server; outlives them */
+};
+
+/*
+ * Make an engine for the calling thread. Returns 0 or -errno: -ENOSYS, -EPERM or -ENOMEM (memlock limit) when a ring was
+ * asked for and there is none.
+ */
+int engine_new(const struct engine_config *config, struct engine **engine);
+
+/* Nothing may be pending. */
+void engine_free(struct engine *engine);
+
+/* "uring" or "pool". */
+const char *engine_name(const struct engine *engine);
+
+/* Descriptors to watch for reading; fds has room for two, the second is -1 where there is one only. */
+void engine_fds(const struct engine *engine, int fds[2]);
+
+/* Hand over all that was started since the last call. To be called before the thread waits. */
+void engine_flush(struct engine *engine);
+
+/* Finish what is done: runs steps and op->done. */
+void engine_reap(struct engine *engine);
+
+/* How many operations are pending, flushed or not. */
+unsigned engine_pending(const struct engine *engine);
+
+/*
+ * For stores. Each starts one thing for op and makes it pending. engine_run() calls step(op) on a thread of the pool and
+ * then finishes op: op->done on the engine's thread. The others call step(op) on the engine's thread with the outcome in
+ * op->io_result (bytes, or -errno); the step then starts the next thing or calls engine_finish(). Reads and writes are
+ * done with the rights of op->cred.
+ */
+void engine_run(struct engine *engine, struct store_op *op, void (*step)(struct store_op *op));
+void engine_read(struct engine *engine, struct store_op *op, int fd, void *data, size_t length, uint64_t offset,
+                 void (*step)(struct store_op *op));
+void engine_write(struct engine *engine, struct store_op *op, int fd, const void *data, size_t length, uint64_t offset,
+                  void (*step)(struct store_op *op));
+/* Flush a file: data only, or everything (fdatasync(2), fsync(2)). */
+void engine_sync(struct engine *engine, struct store_op *op, int fd, bool data_only, void (*step)(struct store_op *op));
+/* op is over: op->err is set; calls op->done. */
+void engine_finish(struct store_op *op);
+
+#endif

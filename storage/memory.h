@@ -1,0 +1,17 @@
+/* storage/memory.h - a store in memory, gone when it is freed: for tests and scratch space. */
+#ifndef RINGNFS_STORAGE_MEMORY_H
+#define RINGNFS_STORAGE_MEMORY_H
+
+#include "storage/store.h"
+
+struct memory_config {
+    uint64_t max_bytes;                 /* of file data and names; -ENOSPC beyond */
+    uint64_t max_files;                 /* -ENOSPC beyond */
+    uint32_t root_mode;                 /* permission bits of the root directory, e.g. 01777 */
+    uint32_t root_uid, root_gid;
+};
+
+/* Returns 0 or -ENOMEM. Operations finish at once, on the calling thread; any number of threads. */
+int memory_new(const struct memory_config *config, struct store **store);
+
+#endif
