@@ -34,6 +34,9 @@ enum cred_mode {
  */
 enum cred_mode cred_thread_init(void);
 
+/* How the threads of this process will act; changes nothing. Any thread. */
+enum cred_mode cred_process_mode(void);
+
 /* How this thread acts; after cred_thread_init(). */
 enum cred_mode cred_mode(void);
 

@@ -168,11 +168,18 @@ struct store_op {
     } r;
 
     /* private to the store and its engine */
-    struct pool_work work;              /* in a queue of the engine or the pool */
+    struct pool_work work;              /* in a queue of the pool */
+    struct store_op *next;              /* in a list of the engine */
     void (*step)(struct store_op *op);  /* what to do next: on a thread of the pool, or when an I/O is done */
     int io_result;                      /* of the I/O that is done: bytes or -errno */
-    int changes;                        /* state of the store's own; see posix.c */
-    uint64_t private[6];
+    struct {
+        uint8_t what;                   /* engine_io.h */
+        int fd;
+        void *data;
+        size_t length;
+        uint64_t offset;
+    } io;
+    uint64_t private[6];                /* the store's own */
 };
 
 /* How a store is built; see posix.h and memory.h for how to make one. */

@@ -1,0 +1,261 @@
+/*
+ * storage/engine.c - what both kinds of engine share: hand-off to the pool, and the way back.
+ *
+ * The way back is a list that threads of the pool push to and the engine's thread takes whole; the eventfd is written
+ * only by the push that finds the list empty.
+ */
+#include "storage/engine.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "storage/engine_io.h"
+
+int
+engine_init(struct engine *engine, const struct engine_kind *kind, struct pool *pool)
+{
+    engine->kind = kind;
+    engine->pool = pool;
+    engine->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return engine->wake_fd < 0 ? -errno : 0;
+}
+
+void
+engine_fini(struct engine *engine)
+{
+    assert(engine->pending == 0);
+    if (engine->wake_fd >= 0)
+        close(engine->wake_fd);
+}
+
+int
+engine_new(const struct engine_config *config, struct engine **engine)
+{
+    int err = -ENOSYS;
+
+    if (config->type != ENGINE_POOL)
+        err = engine_uring_new(config, engine);
+    if (config->type == ENGINE_POOL || (config->type == ENGINE_AUTO && err < 0))
+        err = engine_pool_new(config, engine);
+    return err;
+}
+
+void
+engine_free(struct engine *engine)
+{
+    if (engine != NULL)
+        engine->kind->free(engine);
+}
+
+const char *
+engine_name(const struct engine *engine)
+{
+    return engine->kind->name;
+}
+
+void
+engine_fds(const struct engine *engine, int fds[2])
+{
+    fds[0] = engine->wake_fd;
+    fds[1] = engine->kind->fd(engine);
+}
+
+unsigned
+engine_pending(const struct engine *engine)
+{
+    return engine->pending;
+}
+
+void
+engine_flush(struct engine *engine)
+{
+    if (engine->pending == 0)
+        return;
+    engine->kind->flush(engine);
+    if (engine->batch > 0) {
+        pool_submit(engine->pool, engine->first, engine->last, engine->batch);
+        engine->first = engine->last = NULL;
+        engine->batch = 0;
+    }
+}
+
+void
+engine_io_done(struct store_op *op)
+{
+    op->engine->pending--;
+    op->step(op);
+}
+
+void
+engine_finish(struct store_op *op)
+{
+    op->done(op);
+}
+
+/* The pool's list, oldest first. */
+static struct store_op *
+take_finished(struct engine *engine)
+{
+    struct store_op *op = atomic_exchange_explicit(&engine->finished, NULL, memory_order_acquire);
+    struct store_op *ordered = NULL;
+
+    while (op != NULL) {
+        struct store_op *next = op->next;
+
+        op->next = ordered;
+        ordered = op;
+        op = next;
+    }
+    return ordered;
+}
+
+void
+engine_reap(struct engine *engine)
+{
+    struct store_op *op;
+    uint64_t ignored;
+
+    if (read(engine->wake_fd, &ignored, sizeof(ignored)) < 0)
+        assert(errno == EAGAIN);
+    op = take_finished(engine);
+    while (op != NULL) {
+        struct store_op *next = op->next;
+
+        if (op->io.what == IO_RUN) {
+            engine->pending--;
+            engine_finish(op);
+        } else {
+            engine_io_done(op);
+        }
+        op = next;
+    }
+    engine->kind->reap(engine);
+}
+
+/* On a thread of the pool: hand op back to its engine. */
+static void
+give_back(struct store_op *op)
+{
+    struct engine *engine = op->engine;
+    struct store_op *head = atomic_load_explicit(&engine->finished, memory_order_relaxed);
+    const uint64_t one = 1;
+
+    do {
+        op->next = head;
+    } while (!atomic_compare_exchange_weak_explicit(&engine->finished, &head, op, memory_order_release,
+                                                    memory_order_relaxed));
+    if (head == NULL && write(engine->wake_fd, &one, sizeof(one)) < 0)
+        assert(errno == EAGAIN);
+}
+
+static void
+queue_for_pool(struct engine *engine, struct store_op *op, void (*run)(struct pool_work *work))
+{
+    op->work.run = run;
+    op->work.next = NULL;
+    if (engine->last != NULL)
+        engine->last->next = &op->work;
+    else
+        engine->first = &op->work;
+    engine->last = &op->work;
+    engine->batch++;
+}
+
+static struct store_op *
+op_of(struct pool_work *work)
+{
+    return (struct store_op *)((char *)work - offsetof(struct store_op, work));
+}
+
+static void
+run_step(struct pool_work *work)
+{
+    struct store_op *op = op_of(work);
+
+    op->step(op);
+    give_back(op);
+}
+
+void
+engine_run(struct engine *engine, struct store_op *op, void (*step)(struct store_op *op))
+{
+    op->step = step;
+    op->io.what = IO_RUN;
+    engine->pending++;
+    queue_for_pool(engine, op, run_step);
+}
+
+static void
+run_io(struct pool_work *work)
+{
+    struct store_op *op = op_of(work);
+    ssize_t n;
+
+    switch (op->io.what) {
+    case IO_READ:
+        n = pread(op->io.fd, op->io.data, op->io.length, (off_t)op->io.offset);
+        break;
+    case IO_WRITE:
+        cred_assume(op->cred);
+        n = pwrite(op->io.fd, op->io.data, op->io.length, (off_t)op->io.offset);
+        break;
+    case IO_SYNC:
+        n = fsync(op->io.fd);
+        break;
+    default:
+        n = fdatasync(op->io.fd);
+        break;
+    }
+    op->io_result = n < 0 ? -errno : (int)n;
+    give_back(op);
+}
+
+void
+engine_io_on_pool(struct engine *engine, struct store_op *op)
+{
+    queue_for_pool(engine, op, run_io);
+}
+
+static void
+start_io(struct engine *engine, struct store_op *op, void (*step)(struct store_op *op))
+{
+    op->step = step;
+    engine->pending++;
+    engine->kind->start(engine, op);
+}
+
+void
+engine_read(struct engine *engine, struct store_op *op, int fd, void *data, size_t length, uint64_t offset,
+            void (*step)(struct store_op *op))
+{
+    op->io.what = IO_READ;
+    op->io.fd = fd;
+    op->io.data = data;
+    op->io.length = length;
+    op->io.offset = offset;
+    start_io(engine, op, step);
+}
+
+void
+engine_write(struct engine *engine, struct store_op *op, int fd, const void *data, size_t length, uint64_t offset,
+             void (*step)(struct store_op *op))
+{
+    op->io.what = IO_WRITE;
+    op->io.fd = fd;
+    op->io.data = (void *)(uintptr_t)data;
+    op->io.length = length;
+    op->io.offset = offset;
+    start_io(engine, op, step);
+}
+
+void
+engine_sync(struct engine *engine, struct store_op *op, int fd, bool data_only, void (*step)(struct store_op *op))
+{
+    op->io.what = data_only ? IO_DATASYNC : IO_SYNC;
+    op->io.fd = fd;
+    start_io(engine, op, step);
+}

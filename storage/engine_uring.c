@@ -1,0 +1,226 @@
+/*
+ * storage/engine_uring.c - file data and flushes through an io_uring of the worker's own.
+ *
+ * Writes carry the caller's rights as a personality (io_uring_register_personality(3)): set-user-ID bits are cleared,
+ * quotas are charged and reserved blocks are kept as if he had written himself. Personalities are registered at first use
+ * and remembered; a caller with more groups than are remembered has his writes done by the pool. Reads and flushes need
+ * no rights of their own.
+ */
+#include <liburing.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "storage/engine_io.h"
+
+#define PERSONALITIES 16
+#define PERSONALITY_GROUPS 32
+
+struct personality {
+    int id;                             /* of the ring; 0: unused */
+    uint64_t used;                      /* when it was last used */
+    uid_t uid;
+    gid_t gid;
+    uint32_t ngroups;
+    gid_t groups[PERSONALITY_GROUPS];
+};
+
+struct uring_engine {
+    struct engine engine;               /* first */
+    struct io_uring ring;
+    unsigned in_ring;                   /* submitted or about to be, not reaped */
+    uint64_t clock;
+    struct personality personalities[PERSONALITIES];
+};
+
+static struct uring_engine *
+uring_of(struct engine *engine)
+{
+    return (struct uring_engine *)engine;
+}
+
+static bool
+is_cred(const struct personality *known, const struct store_cred *cred)
+{
+    return known->id > 0 && known->uid == cred->uid && known->gid == cred->gid && known->ngroups == cred->ngroups &&
+           (cred->ngroups == 0 || memcmp(known->groups, cred->groups, cred->ngroups * sizeof(gid_t)) == 0);
+}
+
+/* The ring's number for a caller; 0 when writes need none; -errno when there is none to be had. */
+static int
+personality_of(struct uring_engine *uring, const struct store_cred *cred)
+{
+    struct personality *oldest = &uring->personalities[0];
+    int id;
+
+    if (cred_mode() == CRED_SELF)
+        return 0;
+    if (cred->ngroups > PERSONALITY_GROUPS)
+        return -E2BIG;
+    for (size_t i = 0; i < PERSONALITIES; i++) {
+        struct personality *known = &uring->personalities[i];
+
+        if (is_cred(known, cred)) {
+            known->used = ++uring->clock;
+            return known->id;
+        }
+        if (known->used < oldest->used)
+            oldest = known;
+    }
+    if (oldest->id > 0) {
+        io_uring_submit(&uring->ring);  /* entries that are prepared still name it */
+        io_uring_unregister_personality(&uring->ring, oldest->id);
+        oldest->id = 0;
+    }
+    cred_assume(cred);
+    id = io_uring_register_personality(&uring->ring);
+    if (id <= 0)
+        return id < 0 ? id : -EINVAL;
+    oldest->id = id;
+    oldest->used = ++uring->clock;
+    oldest->uid = cred->uid;
+    oldest->gid = cred->gid;
+    oldest->ngroups = cred->ngroups;
+    if (cred->ngroups > 0)
+        memcpy(oldest->groups, cred->groups, cred->ngroups * sizeof(gid_t));
+    return id;
+}
+
+/* A free entry; submits what is there when the ring is full. */
+static struct io_uring_sqe *
+get_entry(struct uring_engine *uring)
+{
+    struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
+
+    if (sqe == NULL) {
+        io_uring_submit(&uring->ring);
+        sqe = io_uring_get_sqe(&uring->ring);
+    }
+    return sqe;
+}
+
+static void
+uring_start(struct engine *engine, struct store_op *op)
+{
+    struct uring_engine *uring = uring_of(engine);
+    struct io_uring_sqe *sqe;
+    int personality = 0;
+
+    if (op->io.what == IO_WRITE)
+        personality = personality_of(uring, op->cred);
+    sqe = personality < 0 ? NULL : get_entry(uring);
+    if (sqe == NULL) {
+        engine_io_on_pool(engine, op);
+        return;
+    }
+    switch (op->io.what) {
+    case IO_READ:
+        io_uring_prep_read(sqe, op->io.fd, op->io.data, (unsigned)op->io.length, op->io.offset);
+        break;
+    case IO_WRITE:
+        io_uring_prep_write(sqe, op->io.fd, op->io.data, (unsigned)op->io.length, op->io.offset);
+        sqe->personality = (uint16_t)personality;
+        break;
+    default:
+        io_uring_prep_fsync(sqe, op->io.fd, op->io.what == IO_DATASYNC ? IORING_FSYNC_DATASYNC : 0);
+        break;
+    }
+    io_uring_sqe_set_data(sqe, op);
+    uring->in_ring++;
+}
+
+static void
+uring_flush(struct engine *engine)
+{
+    struct uring_engine *uring = uring_of(engine);
+
+    if (io_uring_sq_ready(&uring->ring) > 0)
+        io_uring_submit(&uring->ring);
+}
+
+static void
+uring_reap(struct engine *engine)
+{
+    struct uring_engine *uring = uring_of(engine);
+    struct io_uring_cqe *cqe;
+
+    if (uring->in_ring == 0)
+        return;
+    io_uring_get_events(&uring->ring);
+    while (io_uring_peek_cqe(&uring->ring, &cqe) == 0) {
+        struct store_op *op = io_uring_cqe_get_data(cqe);
+
+        op->io_result = cqe->res;
+        io_uring_cqe_seen(&uring->ring, cqe);
+        uring->in_ring--;
+        engine_io_done(op);
+    }
+}
+
+static int
+uring_fd(const struct engine *engine)
+{
+    return ((const struct uring_engine *)engine)->ring.ring_fd;
+}
+
+static void
+uring_free(struct engine *engine)
+{
+    struct uring_engine *uring = uring_of(engine);
+
+    engine_fini(engine);
+    io_uring_queue_exit(&uring->ring);
+    free(uring);
+}
+
+static const struct engine_kind engine_uring_kind = {
+    .name = "uring",
+    .start = uring_start,
+    .flush = uring_flush,
+    .reap = uring_reap,
+    .fd = uring_fd,
+    .free = uring_free,
+};
+
+/* The best set of flags that this kernel takes. */
+static int
+open_ring(struct io_uring *ring, unsigned entries)
+{
+    static const unsigned flags[] = {
+        IORING_SETUP_CLAMP | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
+        IORING_SETUP_CLAMP | IORING_SETUP_COOP_TASKRUN,
+        IORING_SETUP_CLAMP,
+    };
+    int err = -ENOSYS;
+
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+        struct io_uring_params params = { .flags = flags[i] };
+
+        err = io_uring_queue_init_params(entries, ring, &params);
+        if (err != -EINVAL)
+            return err;
+    }
+    return err;
+}
+
+int
+engine_uring_new(const struct engine_config *config, struct engine **out)
+{
+    struct uring_engine *uring = calloc(1, sizeof(*uring));
+    int err;
+
+    if (uring == NULL)
+        return -ENOMEM;
+    err = open_ring(&uring->ring, config->ring_entries);
+    if (err < 0)
+        goto fail;
+    err = engine_init(&uring->engine, &engine_uring_kind, config->pool);
+    if (err < 0)
+        goto fail_ring;
+    *out = &uring->engine;
+    return 0;
+fail_ring:
+    io_uring_queue_exit(&uring->ring);
+fail:
+    free(uring);
+    return err;
+}

@@ -1,0 +1,331 @@
+/*
+ * storage/posix.c - a store over a directory: opened, started on, closed.
+ *
+ * Where an operation runs ("pace"): what cannot block runs on the event worker. The rest runs on a thread of the pool,
+ * until operations of its kind have been quick so many times in a row; then on the worker, until one is slow. Each time a
+ * kind is moved off it has to be quick for twice as long before it comes back.
+ */
+#include "storage/posix.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <linux/mount.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "storage/posix_private.h"
+
+#define SLOW_NS 1000000                 /* on the worker: moves the kind off */
+#define QUICK_NS 100000                 /* on the pool: counts towards its return */
+#define QUICK_FIRST 16
+#define QUICK_MAX 16384
+
+#ifndef FS_IOC_GETFSUUID                /* Linux 6.9 */
+struct fsuuid2 {
+    uint8_t len;
+    uint8_t uuid[16];
+};
+#define FS_IOC_GETFSUUID _IOR(0x15, 0, struct fsuuid2)
+#endif
+
+uint64_t
+posix_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+const char *
+posix_cname(char *buffer, const char *name, size_t len)
+{
+    memcpy(buffer, name, len);
+    buffer[len] = '\0';
+    return buffer;
+}
+
+static struct kind_pace *
+pace_of(const struct store_op *op)
+{
+    return &op_store(op)->pace[op->sync][op->kind];
+}
+
+bool
+posix_runs_inline(const struct store_op *op)
+{
+    struct posix_store *ps = op_store(op);
+
+    if (ps->inline_mode != POSIX_INLINE_AUTO)
+        return ps->inline_mode == POSIX_INLINE_ON;
+    if (op->kind == STORE_SETATTR && op->u.setattr.guard != NULL)
+        return false;                   /* takes a lock that a blocked thread may hold */
+    return atomic_load_explicit(&pace_of(op)->fast_left, memory_order_relaxed) == 0;
+}
+
+void
+posix_learn(const struct store_op *op, uint64_t started_ns, bool inline_run)
+{
+    struct kind_pace *pace = pace_of(op);
+    uint64_t took = posix_now_ns() - started_ns;
+    uint32_t left, needed;
+
+    if (inline_run && took <= SLOW_NS)
+        return;
+    needed = atomic_load_explicit(&pace->fast_needed, memory_order_relaxed);
+    if (inline_run) {
+        needed = needed < QUICK_MAX ? 2 * needed : QUICK_MAX;
+        atomic_store_explicit(&pace->fast_needed, needed, memory_order_relaxed);
+        atomic_store_explicit(&pace->fast_left, needed, memory_order_relaxed);
+        return;
+    }
+    left = atomic_load_explicit(&pace->fast_left, memory_order_relaxed);
+    if (took > QUICK_NS)
+        left = needed;
+    else if (left > 0)
+        left--;
+    atomic_store_explicit(&pace->fast_left, left, memory_order_relaxed);
+}
+
+/* On a thread of the pool. */
+static void
+run_and_learn(struct store_op *op)
+{
+    void (*run)(struct store_op *op);
+    uint64_t started = posix_now_ns();
+
+    memcpy(&run, &op->private[5], sizeof(run));
+    run(op);
+    posix_learn(op, started, false);
+}
+
+int
+posix_run(struct store_op *op, void (*run)(struct store_op *op))
+{
+    uint64_t started;
+
+    if (posix_runs_inline(op)) {
+        started = posix_now_ns();
+        run(op);
+        posix_learn(op, started, true);
+        return op->err;
+    }
+    memcpy(&op->private[5], &run, sizeof(run));
+    engine_run(op->engine, op, run_and_learn);
+    return STORE_PENDING;
+}
+
+/* What each kind does, and whether it may block. */
+static const struct {
+    void (*run)(struct store_op *op);
+    bool blocks;
+} kinds[STORE_KINDS] = {
+    [STORE_GET]      = { posix_get, true },
+    [STORE_GETATTR]  = { posix_getattr, false },
+    [STORE_SETATTR]  = { posix_setattr, true },
+    [STORE_LOOKUP]   = { posix_lookup, true },
+    [STORE_ACCESS]   = { posix_access, false },
+    [STORE_READLINK] = { posix_readlink, true },
+    [STORE_CREATE]   = { posix_create, true },
+    [STORE_MKDIR]    = { posix_mkdir, true },
+    [STORE_SYMLINK]  = { posix_symlink, true },
+    [STORE_MKNOD]    = { posix_mknod, true },
+    [STORE_REMOVE]   = { posix_remove, true },
+    [STORE_RMDIR]    = { posix_rmdir, true },
+    [STORE_RENAME]   = { posix_rename, true },
+    [STORE_LINK]     = { posix_link, true },
+    [STORE_READDIR]  = { posix_readdir, true },
+    [STORE_FSSTAT]   = { posix_fsstat, true },
+};
+
+/* A node that is open already needs no thread. */
+static bool
+get_open_node(struct store_op *op)
+{
+    struct posix_store *ps = op_store(op);
+    const struct store_id *id = op->u.get.id;
+    struct posix_node *node = ps->root;
+
+    if (id->len == node->id.len && memcmp(id->bytes, node->id.bytes, id->len) == 0)
+        posix_ref(&node->base);
+    else
+        node = posix_find(ps, id);
+    op->err = 0;
+    op->r.get.node = node != NULL ? &node->base : NULL;
+    return node != NULL;
+}
+
+static int
+posix_start(struct store_op *op)
+{
+    switch (op->kind) {
+    case STORE_READ:
+        return posix_read(op);
+    case STORE_WRITE:
+        return posix_write(op);
+    case STORE_COMMIT:
+        return posix_commit(op);
+    case STORE_GET:
+        if (get_open_node(op))
+            return 0;
+        break;
+    default:
+        break;
+    }
+    if (kinds[op->kind].blocks)
+        return posix_run(op, kinds[op->kind].run);
+    kinds[op->kind].run(op);
+    return op->err;
+}
+
+static const struct store_id *
+posix_node_id(const struct store_node *node)
+{
+    return &((const struct posix_node *)node)->id;
+}
+
+static mode_t
+posix_node_type(const struct store_node *node)
+{
+    return ((const struct posix_node *)node)->type;
+}
+
+static void
+posix_free(struct store *store)
+{
+    struct posix_store *ps = store_of(store);
+
+    posix_nodes_fini(ps);
+    if (ps->root != NULL)
+        posix_put(&ps->root->base);
+    posix_paths_free(ps->paths);
+    if (ps->tree_fd >= 0)
+        close(ps->tree_fd);
+    pthread_mutex_destroy(&ps->guard_lock);
+    free(ps);
+}
+
+static void
+init_pace(struct posix_store *ps)
+{
+    for (size_t sync = 0; sync < 2; sync++) {
+        for (size_t kind = 0; kind < STORE_KINDS; kind++) {
+            atomic_init(&ps->pace[sync][kind].fast_left, QUICK_FIRST);
+            atomic_init(&ps->pace[sync][kind].fast_needed, QUICK_FIRST);
+        }
+    }
+}
+
+static const struct store_ops posix_ops = {
+    .name = "posix",
+    .start = posix_start,
+    .ref = posix_ref,
+    .put = posix_put,
+    .id = posix_node_id,
+    .type = posix_node_type,
+    .free = posix_free,
+};
+
+/*
+ * Open the directory, as root through a mount of our own that has none of the mounts below it: a name that something is
+ * mounted on leads to the directory underneath, as in the kernel's nfsd without crossmnt.
+ */
+static int
+open_root(struct posix_store *ps, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), own;
+
+    if (fd < 0 || cred_process_mode() == CRED_SELF)
+        return fd < 0 ? -errno : fd;
+    ps->tree_fd = (int)syscall(SYS_open_tree, fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+    if (ps->tree_fd < 0)
+        return fd;
+    own = openat(ps->tree_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (own < 0)
+        return fd;
+    ps->own_mount = true;
+    close(fd);
+    return own;
+}
+
+/* What names the file system over a restart: its UUID, else what statfs(2) makes of it. */
+static void
+read_fsid(struct posix_store *ps, int fd, const struct statfs *sfs)
+{
+    struct fsuuid2 uuid;
+
+    if (ioctl(fd, FS_IOC_GETFSUUID, &uuid) == 0 && uuid.len == sizeof(ps->store.fsid_hint))
+        memcpy(ps->store.fsid_hint, uuid.uuid, sizeof(ps->store.fsid_hint));
+    else
+        memcpy(ps->store.fsid_hint, &sfs->f_fsid, sizeof(sfs->f_fsid));
+}
+
+/* The largest file: where seeking ends. A file without a name is made for the question. */
+static uint64_t
+probe_max_file_size(int dir_fd)
+{
+    uint64_t low = 0, high = INT64_MAX;
+    int fd = openat(dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return INT64_MAX;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2 + 1;
+
+        if (lseek(fd, (off_t)middle, SEEK_SET) < 0)
+            high = middle - 1;
+        else
+            low = middle;
+    }
+    close(fd);
+    return low;
+}
+
+int
+posix_new(const struct posix_config *config, struct store **store)
+{
+    struct posix_store *ps = calloc(1, sizeof(*ps));
+    struct statfs sfs;
+    int fd, err;
+
+    if (ps == NULL)
+        return -ENOMEM;
+    ps->store.ops = &posix_ops;
+    ps->inline_mode = config->inline_mode;
+    ps->tree_fd = -1;
+    pthread_mutex_init(&ps->guard_lock, NULL);
+    posix_nodes_init(ps, config->max_open);
+    init_pace(ps);
+    if (getrandom(ps->hash_key, sizeof(ps->hash_key), 0) != sizeof(ps->hash_key)) {
+        err = -EIO;
+        goto fail;
+    }
+    fd = open_root(ps, config->path);
+    if (fd < 0) {
+        err = fd;
+        goto fail;
+    }
+    err = posix_make_root(ps, fd);
+    if (err == 0 && fstatfs(fd, &sfs) < 0)
+        err = -errno;
+    if (err < 0)
+        goto fail;
+    read_fsid(ps, fd, &sfs);
+    ps->never_waits = sfs.f_type == TMPFS_MAGIC || sfs.f_type == RAMFS_MAGIC;
+    ps->store.read_only = (sfs.f_flags & ST_RDONLY) != 0;
+    ps->max_file_size = probe_max_file_size(fd);
+    store_renew_verifier(&ps->store);
+    *store = &ps->store;
+    return 0;
+fail:
+    posix_free(&ps->store);             /* copes with a half-built store */
+    return err;
+}

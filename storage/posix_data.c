@@ -1,0 +1,282 @@
+/*
+ * storage/posix_data.c - READ, WRITE and COMMIT.
+ *
+ * READ tries the page cache on the worker (preadv2(2) with RWF_NOWAIT) and gives what is not there to the engine. WRITE
+ * to the page cache runs on the worker as long as that is quick (posix.c, "pace"), else on the engine; flushes always go
+ * to the engine.
+ */
+#include <errno.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "storage/posix_private.h"
+
+/* private[]: what an operation under way remembers. */
+enum { P_CHANGE = 0, P_FD = 1, P_DONE = 2, P_STARTED = 3 };
+
+static int
+finished(struct store_op *op, int err)
+{
+    op->err = err;
+    return err;
+}
+
+static int
+type_error(const struct posix_node *node)
+{
+    if (S_ISREG(node->type))
+        return 0;
+    return S_ISDIR(node->type) ? -EISDIR : -EINVAL;
+}
+
+/* The end of a READ, wherever its bytes came from: attributes come last, so that eof fits what was read. */
+static int
+end_read(struct store_op *op, int err)
+{
+    int attr_err = posix_attr(node_of(op->node), &op->attr);
+
+    op->r.read.done = (uint32_t)op->private[P_DONE];
+    if (err == 0)
+        err = attr_err;
+    if (err == 0)
+        op->r.read.eof = op->u.read.offset >= op->attr.size || op->attr.size - op->u.read.offset <= op->r.read.done;
+    return finished(op, err);
+}
+
+static void
+read_step(struct store_op *op)
+{
+    uint64_t *done = &op->private[P_DONE];
+
+    if (op->io_result > 0)
+        *done += (uint64_t)op->io_result;
+    if (op->io_result == -EINTR || op->io_result == -EAGAIN ||
+        (op->io_result > 0 && *done < op->u.read.length)) {
+        engine_read(op->engine, op, (int)op->private[P_FD], (uint8_t *)op->u.read.data + *done,
+                    op->u.read.length - *done, op->u.read.offset + *done, read_step);
+        return;
+    }
+    end_read(op, op->io_result < 0 && *done == 0 ? op->io_result : 0);
+    engine_finish(op);
+}
+
+/* What the page cache has: how much of the read it was, or -EAGAIN when none. */
+static ssize_t
+read_cached(const struct posix_store *ps, const struct store_op *op, int fd)
+{
+    struct iovec iov = { .iov_base = op->u.read.data, .iov_len = op->u.read.length };
+    ssize_t n;
+
+    if (ps->never_waits)
+        n = preadv2(fd, &iov, 1, (off_t)op->u.read.offset, 0);
+    else
+        n = preadv2(fd, &iov, 1, (off_t)op->u.read.offset, RWF_NOWAIT);
+    if (n < 0)
+        return errno == EOPNOTSUPP || errno == EINTR ? -EAGAIN : -errno;
+    return n;
+}
+
+int
+posix_read(struct store_op *op)
+{
+    struct posix_store *ps = op_store(op);
+    struct posix_node *node = node_of(op->node);
+    ssize_t n;
+    int fd, err;
+
+    op->private[P_DONE] = 0;
+    op->r.read.eof = false;
+    err = type_error(node);
+    if (err == 0)
+        err = posix_may_access(op, node, false, NULL);
+    if (err < 0 || op->u.read.length == 0 || op->u.read.offset > INT64_MAX)
+        return end_read(op, err);
+    fd = posix_io_fd(ps, node, false);
+    if (fd < 0)
+        return end_read(op, fd);
+    if (op->u.read.length > INT64_MAX - op->u.read.offset)
+        op->u.read.length = (uint32_t)(INT64_MAX - op->u.read.offset);
+    op->private[P_FD] = (uint64_t)fd;
+    n = read_cached(ps, op, fd);
+    if (n < 0 && n != -EAGAIN)
+        return end_read(op, (int)n);
+    op->private[P_DONE] = n > 0 ? (uint64_t)n : 0;
+    if (n >= 0 && (n == 0 || n == (ssize_t)op->u.read.length || ps->never_waits))
+        return end_read(op, 0);
+    /* A short read of the cache is the end of the file, or of what is cached. */
+    if (n > 0) {
+        end_read(op, 0);
+        if (op->err < 0 || op->r.read.eof)
+            return op->err;
+    }
+    engine_read(op->engine, op, fd, (uint8_t *)op->u.read.data + op->private[P_DONE],
+                op->u.read.length - op->private[P_DONE], op->u.read.offset + op->private[P_DONE], read_step);
+    return STORE_PENDING;
+}
+
+/* An error of a flush: data that had been taken may be lost, and whoever wrote some must send it again. */
+static int
+flush_failed(struct store_op *op, int err)
+{
+    store_renew_verifier(op->store);
+    return err;
+}
+
+static int
+end_write(struct store_op *op, int err)
+{
+    posix_change_end(node_of(op->node), &op->wcc, op->private[P_CHANGE]);
+    op->r.write.done = (uint32_t)op->private[P_DONE];
+    if (err == 0 && !op->wcc.after.present)
+        err = -ESTALE;
+    return finished(op, err);
+}
+
+static void
+write_flushed(struct store_op *op)
+{
+    int err = op->io_result;
+
+    if (err == -EINVAL || err == -EROFS)
+        err = 0;                        /* nothing to flush there */
+    if (err < 0)
+        err = flush_failed(op, err);
+    end_write(op, err < 0 ? err : 0);
+    engine_finish(op);
+}
+
+/* The bytes are in the page cache: flush them if that was asked for. Returns as store_write() does. */
+static int
+after_write(struct store_op *op, bool pending)
+{
+    op->r.write.committed = op->u.write.stable;
+    if (op->sync && op->u.write.stable != STORE_UNSTABLE) {
+        engine_sync(op->engine, op, (int)op->private[P_FD], op->u.write.stable == STORE_DATA_SYNC, write_flushed);
+        return STORE_PENDING;
+    }
+    end_write(op, 0);
+    if (pending)
+        engine_finish(op);
+    return op->err;
+}
+
+static void
+write_step(struct store_op *op)
+{
+    uint64_t *done = &op->private[P_DONE];
+
+    if (op->io_result > 0)
+        *done += (uint64_t)op->io_result;
+    posix_learn(op, op->private[P_STARTED], false);
+    if (op->io_result == -EINTR || op->io_result == -EAGAIN || (op->io_result > 0 && *done < op->u.write.length)) {
+        engine_write(op->engine, op, (int)op->private[P_FD], (const uint8_t *)op->u.write.data + *done,
+                     op->u.write.length - *done, op->u.write.offset + *done, write_step);
+        return;
+    }
+    if (op->io_result < 0 && *done == 0) {
+        end_write(op, op->io_result);
+        engine_finish(op);
+        return;
+    }
+    after_write(op, true);
+}
+
+/* The whole WRITE, or what there is room for, on this thread. */
+static int
+write_here(struct store_op *op, int fd)
+{
+    uint64_t started = posix_now_ns();
+    uint64_t *done = &op->private[P_DONE];
+    ssize_t n;
+
+    cred_assume(op->cred);
+    do {
+        n = pwrite(fd, (const uint8_t *)op->u.write.data + *done, op->u.write.length - *done,
+                   (off_t)(op->u.write.offset + *done));
+        if (n > 0)
+            *done += (uint64_t)n;
+    } while ((n > 0 && *done < op->u.write.length) || (n < 0 && errno == EINTR));
+    if (n < 0 && *done == 0)
+        return -errno;
+    posix_learn(op, started, true);
+    return 0;
+}
+
+/* What must be true before a byte is written. */
+static int
+check_write(struct store_op *op, struct posix_node *node)
+{
+    int err = type_error(node);
+
+    if (err == 0 && (op->u.write.offset > INT64_MAX || op->u.write.length > INT64_MAX - op->u.write.offset))
+        err = -EFBIG;
+    return err == 0 ? posix_may_access(op, node, true, NULL) : err;
+}
+
+int
+posix_write(struct store_op *op)
+{
+    struct posix_store *ps = op_store(op);
+    struct posix_node *node = node_of(op->node);
+    int fd, err;
+
+    op->private[P_DONE] = 0;
+    op->r.write.committed = STORE_UNSTABLE;
+    posix_change_begin(node, &op->wcc, &op->private[P_CHANGE]);
+    err = check_write(op, node);
+    if (err < 0)
+        return end_write(op, err);
+    fd = posix_io_fd(ps, node, true);
+    if (fd < 0)
+        return end_write(op, fd);
+    op->private[P_FD] = (uint64_t)fd;
+    if (op->u.write.length == 0)
+        return after_write(op, false);
+    if (posix_runs_inline(op)) {
+        err = write_here(op, fd);
+        return err < 0 ? end_write(op, err) : after_write(op, false);
+    }
+    op->private[P_STARTED] = posix_now_ns();
+    engine_write(op->engine, op, fd, op->u.write.data, op->u.write.length, op->u.write.offset, write_step);
+    return STORE_PENDING;
+}
+
+static int
+end_commit(struct store_op *op, int err)
+{
+    posix_change_end(node_of(op->node), &op->wcc, op->private[P_CHANGE]);
+    if (err == 0 && !op->wcc.after.present)
+        err = -ESTALE;
+    return finished(op, err);
+}
+
+static void
+commit_flushed(struct store_op *op)
+{
+    int err = op->io_result;
+
+    if (err == -EINVAL || err == -EROFS)
+        err = 0;
+    if (err < 0)
+        err = flush_failed(op, err);
+    end_commit(op, err < 0 ? err : 0);
+    engine_finish(op);
+}
+
+/* The range is a hint: what lies outside may be flushed too (RFC 1813 3.3.21). */
+int
+posix_commit(struct store_op *op)
+{
+    struct posix_store *ps = op_store(op);
+    struct posix_node *node = node_of(op->node);
+    int fd, err = type_error(node);
+
+    posix_change_begin(node, &op->wcc, &op->private[P_CHANGE]);
+    if (err < 0 || !op->sync)
+        return end_commit(op, err);
+    fd = posix_io_fd(ps, node, false);
+    if (fd < 0)
+        return end_commit(op, fd);
+    engine_sync(op->engine, op, fd, false, commit_flushed);
+    return STORE_PENDING;
+}

@@ -1,0 +1,572 @@
+/*
+ * storage/posix_name.c - look-ups, and everything that makes, moves or removes a name.
+ *
+ * All of it works with one name below an open directory, never with a path, and follows no symbolic link. Each function
+ * may block; it runs where posix_run() lets it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "storage/posix_private.h"
+
+#define PARENTS_MAX 4096                /* depth of a directory below its export, PATH_MAX being 4096 */
+
+/* Flush a directory, for an export that is sync. Directories that this process may not read cannot be flushed alone. */
+static int
+flush_dir(struct posix_store *ps, struct posix_node *dir)
+{
+    if (fsync(dir->fd) == 0)
+        return 0;
+    if (errno == EBADF)
+        return syncfs(ps->mount_fd) < 0 ? -errno : 0;
+    return errno == EINVAL || errno == EROFS ? 0 : -errno;
+}
+
+static int
+dir_error(const struct posix_node *dir)
+{
+    return S_ISDIR(dir->type) ? 0 : -ENOTDIR;
+}
+
+/* A failure of the directory itself shows when its attributes are read: its own answer is STALE. */
+static void
+end_change(struct store_op *op, struct posix_node *dir, struct store_wcc *wcc, uint64_t state)
+{
+    posix_change_end(dir, wcc, state);
+    if (!wcc->after.present && op->err == -ENOENT)
+        op->err = -ESTALE;
+}
+
+static void
+note_path(struct store_op *op, const struct posix_node *dir, const char *name)
+{
+    struct posix_store *ps = op_store(op);
+
+    if (ps->by_path && op->child.len > 0)
+        posix_paths_note(ps->paths, &op->child, &dir->id, name);
+}
+
+void
+posix_get(struct store_op *op)
+{
+    struct posix_node *node = NULL;
+
+    op->err = posix_open(op_store(op), op->u.get.id, &node);
+    op->r.get.node = op->err == 0 ? &node->base : NULL;
+    if (op->err == -EMFILE || op->err == -ENFILE || op->err == -ENOMEM)
+        op->err = -EAGAIN;
+}
+
+/* Whether an open directory lies in the export; climbs with the process's own rights. */
+static int
+check_inside(const struct posix_store *ps, int fd)
+{
+    struct stat st, up_st;
+    int up = fd, next, err = -EACCES;
+
+    cred_revert();
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    for (int depth = 0; depth < PARENTS_MAX; depth++) {
+        if (st.st_dev == ps->root->dev && st.st_ino == ps->root->ino) {
+            err = 0;
+            break;
+        }
+        next = openat(up, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (up != fd)
+            close(up);
+        up = next;
+        if (up < 0)
+            return -EACCES;
+        if (fstat(up, &up_st) < 0 || (up_st.st_dev == st.st_dev && up_st.st_ino == st.st_ino))
+            break;                      /* at the top of the file system, and the export's root was not on the way */
+        st = up_st;
+    }
+    if (up != fd)
+        close(up);
+    return err;
+}
+
+static int
+lookup_parent(struct store_op *op, struct posix_node *dir)
+{
+    struct posix_store *ps = op_store(op);
+    struct stat st;
+    int fd, err;
+
+    fd = openat(dir->fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    err = check_inside(ps, fd);
+    if (err == 0 && fstat(fd, &st) < 0)
+        err = -errno;
+    if (err == 0)
+        err = posix_id_at(ps, fd, "", AT_EMPTY_PATH, &st, &op->child);
+    if (err == 0)
+        posix_fill_attr(&op->child_attr, &st);
+    close(fd);
+    return err;
+}
+
+/* A name below a mount that is not our own must not lead into another file system. */
+static int
+check_mount(const struct posix_store *ps, const struct posix_node *dir, const struct stat *st)
+{
+    return ps->own_mount || st->st_dev == dir->dev ? 0 : -EACCES;
+}
+
+/* The id and attributes of dir/name. A name that changes hands in between is looked at once more. */
+static int
+find_child(struct store_op *op, struct posix_node *dir, const char *name)
+{
+    struct posix_store *ps = op_store(op);
+    struct stat st;
+    int err = -ESTALE;
+
+    for (int attempt = 0; attempt < 3 && err == -ESTALE; attempt++) {
+        if (fstatat(dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            return -errno;
+        err = check_mount(ps, dir, &st);
+        if (err == 0)
+            err = posix_id_at(ps, dir->fd, name, 0, &st, &op->child);
+    }
+    if (err == 0) {
+        posix_fill_attr(&op->child_attr, &st);
+        note_path(op, dir, name);
+    }
+    return err;
+}
+
+static bool
+is_name(const struct store_op *op, const char *name)
+{
+    return op->name_len == strlen(name) && memcmp(op->name, name, op->name_len) == 0;
+}
+
+static int
+lookup(struct store_op *op, struct posix_node *dir)
+{
+    char name[STORE_NAME_MAX + 1];
+    int err = dir_error(dir);
+
+    if (err < 0)
+        return err;
+    cred_assume(op->cred);
+    if (is_name(op, "..") && dir != op_store(op)->root)
+        return lookup_parent(op, dir);
+    if (!is_name(op, ".") && !is_name(op, ".."))
+        return find_child(op, dir, posix_cname(name, op->name, op->name_len));
+    err = posix_check_mode(op, dir, X_OK);
+    if (err < 0)
+        return err;
+    op->child = dir->id;
+    return posix_attr(dir, &op->child_attr);
+}
+
+void
+posix_lookup(struct store_op *op)
+{
+    struct posix_node *dir = node_of(op->node);
+
+    op->err = lookup(op, dir);
+    if (posix_attr(dir, &op->attr) < 0 && op->err == -ENOENT)
+        op->err = -ESTALE;
+}
+
+/*
+ * The verifier of an EXCLUSIVE create, kept in the file's times as the kernel's nfsd does, so that it survives a restart:
+ * 62 of its bits in the seconds (31 in each, which every file system keeps), 2 in the nanoseconds of atime, and in the
+ * rest of the nanoseconds a sum over it that tells such times from ordinary ones.
+ */
+static void
+verifier_times(const uint8_t verifier[STORE_VERIFIER_SIZE], struct timespec times[2])
+{
+    uint64_t bits, sum;
+
+    memcpy(&bits, verifier, sizeof(bits));
+    sum = (bits ^ bits >> 31) * 0x9e3779b97f4a7c15u;
+    times[0].tv_sec = (time_t)(bits >> 33);
+    times[1].tv_sec = (time_t)(bits >> 2 & 0x7fffffff);
+    times[0].tv_nsec = (long)((bits & 3) | (sum >> 40 & 0xffffff) << 2);
+    times[1].tv_nsec = (long)(sum >> 8 & 0x1fffffff);
+}
+
+static bool
+has_verifier(const struct stat *st, const uint8_t verifier[STORE_VERIFIER_SIZE])
+{
+    struct timespec times[2];
+
+    verifier_times(verifier, times);
+    if (st->st_size != 0 || st->st_atim.tv_sec != times[0].tv_sec || st->st_mtim.tv_sec != times[1].tv_sec)
+        return false;
+    if (st->st_atim.tv_nsec == 0 && st->st_mtim.tv_nsec == 0)
+        return true;                    /* a file system that keeps whole seconds */
+    return st->st_atim.tv_nsec == times[0].tv_nsec && st->st_mtim.tv_nsec == times[1].tv_nsec;
+}
+
+/* UNCHECKED with a size: as SETATTR of the size, by the caller's rights on the file; mtime moves also from 0 to 0. */
+static int
+resize_existing(struct store_op *op, uint64_t size)
+{
+    struct store_setattr set = { .set_size = true, .size = size };
+    struct store_op resize = { .store = op->store, .cred = op->cred, .sync = op->sync, .u.setattr.set = &set };
+    struct posix_node *node;
+    uint64_t state;
+    int err;
+
+    err = posix_open(op_store(op), &op->child, &node);
+    if (err < 0)
+        return err;
+    posix_change_begin(node, &resize.wcc, &state);
+    err = posix_change_size(&resize, node);
+    posix_change_end(node, &resize.wcc, state);
+    op->child_attr = resize.wcc.after;
+    posix_put(&node->base);
+    return err;
+}
+
+/* An existing file under the name of a CREATE: RFC 1813 3.3.8 says when that is a success. */
+static int
+create_existing(struct store_op *op, struct posix_node *dir, const char *name)
+{
+    struct stat st;
+    int err;
+
+    if (op->u.create.how == STORE_GUARDED)
+        return -EEXIST;
+    err = find_child(op, dir, name);
+    if (err < 0)
+        return err;
+    if (S_ISREG(op->child_attr.mode) && op->u.create.how == STORE_UNCHECKED)
+        return op->u.create.set->set_size ? resize_existing(op, op->u.create.set->size) : 0;
+    if (S_ISREG(op->child_attr.mode) && fstatat(dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        has_verifier(&st, op->u.create.verifier))
+        return 0;
+    op->child.len = 0;
+    return -EEXIST;
+}
+
+/* What a creating call asks for beyond the mode. Owners are given by root alone, quietly left for others (as knfsd). */
+static int
+apply_to_new(const struct store_op *op, int fd, const struct store_setattr *wanted, bool with_mode)
+{
+    struct store_setattr set = *wanted;
+
+    set.set_size = false;
+    if (!cred_is_root(op->cred) || cred_mode() == CRED_SELF)
+        set.set_uid = set.set_gid = false;
+    set.set_mode = wanted->set_mode && (with_mode || set.set_uid || set.set_gid);
+    return posix_apply(fd, &set);
+}
+
+static bool
+has_extras(const struct store_setattr *set)
+{
+    return set->set_uid || set->set_gid || set->set_size || set->set_atime != STORE_TIME_KEEP ||
+           set->set_mtime != STORE_TIME_KEEP;
+}
+
+/* A file has just been made under fd: its first attributes, its id, and stable storage if asked for. */
+static int
+finish_create(struct store_op *op, struct posix_node *dir, int fd, struct stat *st)
+{
+    const struct store_setattr *set = op->u.create.set;
+    struct posix_store *ps = op_store(op);
+    struct timespec times[2];
+    bool exclusive = op->u.create.how == STORE_EXCLUSIVE;
+    int err = 0;
+
+    if (exclusive) {
+        verifier_times(op->u.create.verifier, times);
+        if (futimens(fd, times) < 0)
+            err = -errno;
+    } else if (has_extras(set)) {
+        if (set->set_size && ftruncate(fd, (off_t)set->size) < 0)
+            err = -errno;
+        if (err == 0)
+            err = apply_to_new(op, fd, set, false);
+    }
+    if (err == 0 && fstat(fd, st) < 0)
+        err = -errno;
+    if (err == 0)
+        err = posix_id_at(ps, fd, "", AT_EMPTY_PATH, st, &op->child);
+    if (err == 0 && op->sync) {
+        if ((exclusive || has_extras(set)) && fsync(fd) < 0)
+            err = -errno;
+        if (err == 0)
+            err = flush_dir(ps, dir);
+    }
+    return err;
+}
+
+static int
+create(struct store_op *op, struct posix_node *dir)
+{
+    const struct store_setattr *set = op->u.create.set;
+    char buffer[STORE_NAME_MAX + 1];
+    const char *name = posix_cname(buffer, op->name, op->name_len);
+    mode_t mode = op->u.create.how == STORE_EXCLUSIVE ? 0600 : set->set_mode ? set->mode & 07777 : 0644;
+    struct stat st;
+    int fd, err = dir_error(dir);
+
+    if (err < 0)
+        return err;
+    if (op->u.create.how != STORE_EXCLUSIVE && set->set_size && set->size > INT64_MAX)
+        return -EFBIG;
+    cred_assume(op->cred);
+    fd = openat(dir->fd, name, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);
+    if (fd < 0)
+        return errno == EEXIST ? create_existing(op, dir, name) : -errno;
+    err = finish_create(op, dir, fd, &st);
+    if (op->child.len == 0) {
+        close(fd);
+        return err;
+    }
+    posix_fill_attr(&op->child_attr, &st);
+    note_path(op, dir, name);
+    posix_adopt(op_store(op), &op->child, &st, fd);
+    return err;
+}
+
+/* What MKDIR, SYMLINK and MKNOD do after the object is there. */
+static int
+finish_make(struct store_op *op, struct posix_node *dir, const char *name, const struct store_setattr *set,
+            bool with_mode)
+{
+    struct posix_store *ps = op_store(op);
+    int fd, err = 0;
+
+    if (with_mode || has_extras(set)) {
+        fd = openat(dir->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+            return -errno;
+        err = apply_to_new(op, fd, set, with_mode);
+        close(fd);
+    }
+    if (err == 0)
+        err = find_child(op, dir, name);
+    if (err == 0 && op->sync)
+        err = flush_dir(ps, dir);
+    return err;
+}
+
+static int
+make_dir(struct store_op *op, struct posix_node *dir)
+{
+    const struct store_setattr *set = op->u.mkdir.set;
+    char buffer[STORE_NAME_MAX + 1];
+    const char *name = posix_cname(buffer, op->name, op->name_len);
+    mode_t mode = set->set_mode ? set->mode & 07777 : 0755;
+
+    cred_assume(op->cred);
+    if (mkdirat(dir->fd, name, mode) < 0)
+        return -errno;
+    /* mkdir(2) leaves the set-ID bits out. */
+    return finish_make(op, dir, name, set, (mode & 06000) != 0);
+}
+
+static int
+make_symlink(struct store_op *op, struct posix_node *dir)
+{
+    struct store_setattr set = *op->u.symlink.set;
+    char buffer[STORE_NAME_MAX + 1], text[STORE_LINK_MAX + 1];
+    const char *name = posix_cname(buffer, op->name, op->name_len);
+
+    if (op->u.symlink.text_len > STORE_LINK_MAX)
+        return -ENAMETOOLONG;
+    memcpy(text, op->u.symlink.text, op->u.symlink.text_len);
+    text[op->u.symlink.text_len] = '\0';
+    cred_assume(op->cred);
+    if (symlinkat(text, dir->fd, name) < 0)
+        return -errno;
+    set.set_mode = set.set_size = false;        /* a link has no mode of its own */
+    return finish_make(op, dir, name, &set, false);
+}
+
+static int
+make_node(struct store_op *op, struct posix_node *dir)
+{
+    const struct store_setattr *set = op->u.mknod.set;
+    char buffer[STORE_NAME_MAX + 1];
+    const char *name = posix_cname(buffer, op->name, op->name_len);
+    mode_t type = op->u.mknod.type, mode = set->set_mode ? set->mode & 07777 : 0644;
+    uint32_t major_number = op->u.mknod.major, minor_number = op->u.mknod.minor;
+    dev_t device = 0;
+
+    if (type != S_IFCHR && type != S_IFBLK && type != S_IFSOCK && type != S_IFIFO)
+        return -STORE_EBADTYPE;
+    if (type == S_IFCHR || type == S_IFBLK) {
+        if (major_number > 0xfff || minor_number > 0xfffff)
+            return -EINVAL;             /* the kernel's numbers have 12 and 20 bits */
+        device = makedev(major_number, minor_number);
+    }
+    cred_assume(op->cred);
+    if (mknodat(dir->fd, name, type | mode, device) < 0)
+        return -errno;
+    return finish_make(op, dir, name, set, false);
+}
+
+/* Every change of names in one directory: check it, and take its attributes before and after. */
+static void
+change_dir(struct store_op *op, int (*change)(struct store_op *op, struct posix_node *dir))
+{
+    struct posix_node *dir = node_of(op->node);
+    uint64_t state;
+
+    posix_change_begin(dir, &op->wcc, &state);
+    op->err = dir_error(dir);
+    if (op->err == 0)
+        op->err = change(op, dir);
+    end_change(op, dir, &op->wcc, state);
+}
+
+void
+posix_create(struct store_op *op)
+{
+    change_dir(op, create);
+}
+
+void
+posix_mkdir(struct store_op *op)
+{
+    change_dir(op, make_dir);
+}
+
+void
+posix_symlink(struct store_op *op)
+{
+    change_dir(op, make_symlink);
+}
+
+void
+posix_mknod(struct store_op *op)
+{
+    change_dir(op, make_node);
+}
+
+static int
+remove_name(struct store_op *op, struct posix_node *dir, int flags)
+{
+    struct posix_store *ps = op_store(op);
+    char buffer[STORE_NAME_MAX + 1];
+    const char *name = posix_cname(buffer, op->name, op->name_len);
+    struct stat st;
+
+    cred_assume(op->cred);
+    if (fstatat(dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    if (unlinkat(dir->fd, name, flags) < 0)
+        return -errno;
+    posix_forget_ino(ps, &st);
+    return op->sync ? flush_dir(ps, dir) : 0;
+}
+
+static int
+remove_file(struct store_op *op, struct posix_node *dir)
+{
+    return remove_name(op, dir, 0);
+}
+
+static int
+remove_dir(struct store_op *op, struct posix_node *dir)
+{
+    return remove_name(op, dir, AT_REMOVEDIR);
+}
+
+void
+posix_remove(struct store_op *op)
+{
+    change_dir(op, remove_file);
+}
+
+void
+posix_rmdir(struct store_op *op)
+{
+    change_dir(op, remove_dir);
+}
+
+static int
+rename_name(struct store_op *op, struct posix_node *from, struct posix_node *to)
+{
+    struct posix_store *ps = op_store(op);
+    char from_buffer[STORE_NAME_MAX + 1], to_buffer[STORE_NAME_MAX + 1];
+    const char *name = posix_cname(from_buffer, op->name, op->name_len);
+    const char *new_name = posix_cname(to_buffer, op->u.rename.name, op->u.rename.name_len);
+    struct stat replaced;
+    bool replaces;
+    int err;
+
+    cred_assume(op->cred);
+    replaces = fstatat(to->fd, new_name, &replaced, AT_SYMLINK_NOFOLLOW) == 0;
+    if (renameat(from->fd, name, to->fd, new_name) < 0)
+        return -errno;
+    if (replaces)
+        posix_forget_ino(ps, &replaced);
+    if (ps->by_path && find_child(op, to, new_name) == 0)
+        op->child.len = 0;              /* only noted: RENAME has no object in its reply */
+    if (!op->sync)
+        return 0;
+    err = flush_dir(ps, to);
+    if (err == 0 && from != to)
+        err = flush_dir(ps, from);
+    return err;
+}
+
+void
+posix_rename(struct store_op *op)
+{
+    struct posix_node *from = node_of(op->node), *to = node_of(op->u.rename.to);
+    uint64_t from_state, to_state = 0;
+
+    posix_change_begin(from, &op->wcc, &from_state);
+    if (to != from)
+        posix_change_begin(to, &op->wcc_to, &to_state);
+    op->err = dir_error(from);
+    if (op->err == 0)
+        op->err = dir_error(to);
+    if (op->err == 0)
+        op->err = rename_name(op, from, to);
+    end_change(op, from, &op->wcc, from_state);
+    if (to != from)
+        end_change(op, to, &op->wcc_to, to_state);
+    else
+        op->wcc_to = op->wcc;
+}
+
+static int
+link_name(struct store_op *op, struct posix_node *node, struct posix_node *dir)
+{
+    struct posix_store *ps = op_store(op);
+    char buffer[STORE_NAME_MAX + 1], path[32];
+    const char *name = posix_cname(buffer, op->name, op->name_len);
+
+    if (S_ISDIR(node->type))
+        return -EPERM;
+    cred_assume(op->cred);
+    /* linkat(2) with AT_EMPTY_PATH asks for a capability that the caller has not. */
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", node->fd);
+    if (linkat(AT_FDCWD, path, dir->fd, name, AT_SYMLINK_FOLLOW) < 0)
+        return -errno;
+    if (ps->by_path)
+        posix_paths_note(ps->paths, &node->id, &dir->id, name);
+    return op->sync ? flush_dir(ps, dir) : 0;
+}
+
+void
+posix_link(struct store_op *op)
+{
+    struct posix_node *node = node_of(op->node), *dir = node_of(op->u.link.dir);
+    uint64_t state;
+
+    posix_change_begin(dir, &op->wcc, &state);
+    op->err = dir_error(dir);
+    if (op->err == 0)
+        op->err = link_name(op, node, dir);
+    end_change(op, dir, &op->wcc, state);
+    if (posix_attr(node, &op->attr) < 0 && op->err == -ENOENT)
+        op->err = -ESTALE;
+}

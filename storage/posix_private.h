@@ -1,0 +1,197 @@
+/*
+ * storage/posix_private.h - shared by the posix_*.c files; nobody else includes it.
+ *
+ * posix.c        opening a store, starting operations, deciding where they run
+ * posix_node.c   ids, nodes, open descriptors and their cache
+ * posix_paths.c  finding files by parent and name, where the kernel does not open handles for us
+ * posix_attr.c   attributes, permissions, FSSTAT
+ * posix_name.c   look-ups and all that makes, moves or removes names
+ * posix_dir.c    READDIR
+ * posix_data.c   READ, WRITE, COMMIT
+ */
+#ifndef RINGNFS_STORAGE_POSIX_PRIVATE_H
+#define RINGNFS_STORAGE_POSIX_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+
+#include "storage/engine.h"
+#include "storage/node.h"
+#include "storage/posix.h"
+#include "storage/store.h"
+
+#define NODE_SHARDS 64
+#define NODE_BUCKETS 256                /* per shard */
+
+struct posix_paths;
+struct posix_store;
+
+/*
+ * One file that is open here. The table holds one reference as long as the node is in it, callers hold the others. An
+ * open descriptor pins the inode, so its (dev, ino) cannot come to mean another file while the node is in the table.
+ */
+struct posix_node {
+    struct store_node base;             /* first */
+    struct store_id id;
+    dev_t dev;
+    ino_t ino;
+    mode_t type;                        /* S_IFMT bits */
+    _Atomic uint32_t refs;
+    int fd;                             /* directories: O_RDONLY; others: O_PATH, or the same as io_fd */
+    _Atomic int io_fd;                  /* regular files: to read and write data; -1: not opened yet */
+    _Atomic int write_err;              /* why io_fd is for reading only; 0: it can be written */
+    _Atomic uint32_t changes;           /* how many changes have begun */
+    _Atomic uint32_t changing;          /* how many are under way */
+    _Atomic bool streaming;             /* directories: somebody reads entries from fd */
+    uint64_t stream_cookie;             /* where fd stands; the streaming thread's */
+    bool used;                          /* since the cache last looked; its shard's lock */
+    bool in_table;                      /* its shard's lock */
+    struct posix_node *next_by_id, *next_by_ino;
+    struct posix_node *older, *newer;   /* in the shard, by insertion */
+};
+
+struct node_shard {
+    pthread_mutex_t lock;               /* of ids; taken before an ino_shard's */
+    unsigned count;
+    struct posix_node *oldest, *newest;
+    struct posix_node *by_id[NODE_BUCKETS];
+};
+
+struct ino_shard {
+    pthread_mutex_t lock;
+    struct posix_node *by_ino[NODE_BUCKETS];
+};
+
+/* What is known about how long one kind of operation takes here; see posix.c. */
+struct kind_pace {
+    _Atomic uint32_t fast_left;         /* 0: runs on the worker; else: so many fast ones until it does */
+    _Atomic uint32_t fast_needed;       /* the next time it is moved off */
+};
+
+struct posix_store {
+    struct store store;                 /* first */
+    struct posix_node *root;            /* in no table; one reference */
+    int tree_fd;                        /* a mount of our own without the mounts below it; -1: none */
+    int mount_fd;                       /* for open_by_handle_at(2) */
+    dev_t dev;
+    bool own_mount;                     /* mounts below cannot be entered by name */
+    bool by_path;                       /* the kernel does not open handles for us */
+    bool never_waits;                   /* file data is always in memory (tmpfs) */
+    int inline_mode;                    /* enum of posix.h */
+    unsigned shard_max;                 /* nodes kept in a shard */
+    uint64_t max_file_size;
+    uint8_t hash_key[16];
+    pthread_mutex_t guard_lock;         /* SETATTR with a guard: compare and change are one */
+    struct posix_paths *paths;          /* by_path only */
+    struct kind_pace pace[2][STORE_KINDS];      /* [op->sync][op->kind] */
+    struct node_shard shards[NODE_SHARDS];
+    struct ino_shard ino_shards[NODE_SHARDS];
+};
+
+static inline struct posix_store *
+store_of(struct store *store)
+{
+    return (struct posix_store *)store;
+}
+
+static inline struct posix_node *
+node_of(struct store_node *node)
+{
+    return (struct posix_node *)node;
+}
+
+static inline struct posix_store *
+op_store(const struct store_op *op)
+{
+    return (struct posix_store *)op->store;
+}
+
+/* posix.c: run a blocking function for op, here or on the pool, whichever suits; returns as the store_...() functions do. */
+int posix_run(struct store_op *op, void (*run)(struct store_op *op));
+
+/* posix.c: whether a kind may run on the worker now, and what was learnt from one that took so long. */
+bool posix_runs_inline(const struct store_op *op);
+void posix_learn(const struct store_op *op, uint64_t started_ns, bool inline_run);
+uint64_t posix_now_ns(void);
+
+/* posix.c: a name as a C string; buffer has STORE_NAME_MAX + 1 bytes. */
+const char *posix_cname(char *buffer, const char *name, size_t len);
+
+/* posix_node.c */
+int posix_nodes_init(struct posix_store *ps, unsigned max_open);
+void posix_nodes_fini(struct posix_store *ps);
+/* Make the root out of its open directory, which is taken over, and see whether handles can be opened here. */
+int posix_make_root(struct posix_store *ps, int fd);
+/* The id of dirfd/name (or of dirfd itself: "" and AT_EMPTY_PATH), whose attributes are st. */
+int posix_id_at(struct posix_store *ps, int dirfd, const char *name, int flags, const struct stat *st,
+                struct store_id *id);
+/* The id of an open node with this number, if there is one. */
+bool posix_known_id(struct posix_store *ps, const struct stat *st, struct store_id *id);
+/* A node in the table, with a reference; NULL when it is not there. */
+struct posix_node *posix_find(struct posix_store *ps, const struct store_id *id);
+/* A node from the table or newly opened, with a reference. May block; reverts the thread's rights. */
+int posix_open(struct posix_store *ps, const struct store_id *id, struct posix_node **node);
+/* Put a file that has just been created, open for reading and writing, into the table. Takes fd over. */
+void posix_adopt(struct posix_store *ps, const struct store_id *id, const struct stat *st, int fd);
+/* The file is gone: close it as soon as nobody uses it. */
+void posix_forget(struct posix_store *ps, struct posix_node *node);
+void posix_forget_ino(struct posix_store *ps, const struct stat *st);
+/* A descriptor to read (write: and write) data with. Returns it or -errno. May revert the thread's rights. */
+int posix_io_fd(struct posix_store *ps, struct posix_node *node, bool write);
+/* Open a node again with other flags; the caller closes it. Returns it or -errno. Reverts the thread's rights. */
+int posix_reopen(struct posix_store *ps, struct posix_node *node, int flags);
+void posix_ref(struct store_node *node);
+void posix_put(struct store_node *node);
+
+/* posix_paths.c */
+int posix_paths_new(struct posix_store *ps, struct posix_paths **paths);
+void posix_paths_free(struct posix_paths *paths);
+/* Remember that child is `name` in the directory `parent`. Any thread. */
+void posix_paths_note(struct posix_paths *paths, const struct store_id *child, const struct store_id *parent,
+                      const char *name);
+/* Open the file with an id; looks through the whole tree when it is not known. Returns a descriptor or -errno. */
+int posix_paths_open(struct posix_paths *paths, const struct store_id *id, int flags);
+
+/* posix_attr.c */
+void posix_fill_attr(struct store_attr *attr, const struct stat *st);
+/* Attributes of an open node; -ESTALE when it has no name left. */
+int posix_attr(struct posix_node *node, struct store_attr *attr);
+/* A change of a node begins and ends: fills wcc. state: 8 bytes that are kept in between. */
+void posix_change_begin(struct posix_node *node, struct store_wcc *wcc, uint64_t *state);
+void posix_change_end(struct posix_node *node, struct store_wcc *wcc, uint64_t state);
+/* SETATTR's size alone (op->u.setattr.set->size), checked and flushed as SETATTR does it. */
+int posix_change_size(struct store_op *op, struct posix_node *node);
+/* Apply attributes to an open file (fd may be O_PATH) with the thread's present rights. */
+int posix_apply(int fd, const struct store_setattr *set);
+/* Whether the caller may read (write) a regular file: RFC 1813 4.4. st: its attributes, if at hand. */
+int posix_may_access(struct store_op *op, struct posix_node *node, bool write, const struct stat *st);
+/* faccessat2(2) on the node itself with the rights of op->cred. */
+int posix_check_mode(struct store_op *op, struct posix_node *node, int mode);
+void posix_getattr(struct store_op *op);
+void posix_setattr(struct store_op *op);
+void posix_access(struct store_op *op);
+void posix_readlink(struct store_op *op);
+void posix_fsstat(struct store_op *op);
+
+/* posix_name.c */
+void posix_get(struct store_op *op);
+void posix_lookup(struct store_op *op);
+void posix_create(struct store_op *op);
+void posix_mkdir(struct store_op *op);
+void posix_symlink(struct store_op *op);
+void posix_mknod(struct store_op *op);
+void posix_remove(struct store_op *op);
+void posix_rmdir(struct store_op *op);
+void posix_rename(struct store_op *op);
+void posix_link(struct store_op *op);
+
+/* posix_dir.c */
+void posix_readdir(struct store_op *op);
+
+/* posix_data.c; these decide themselves where they run */
+int posix_read(struct store_op *op);
+int posix_write(struct store_op *op);
+int posix_commit(struct store_op *op);
+
+#endif
