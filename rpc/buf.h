@@ -7,6 +7,7 @@
 #ifndef RINGNFS_RPC_BUF_H
 #define RINGNFS_RPC_BUF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,9 +21,9 @@ struct buf_budget {
 
 struct buf {
     uint8_t *data;                      /* page-aligned */
-    size_t capacity;                    /* bytes, a power of two from 4 KiB up */
+    size_t capacity;                    /* bytes, whole pages; at most a quarter more than was asked for, from 16 KiB up */
     uint32_t refs;
-    struct buf *next;                   /* buf.c's, while it is free */
+    struct buf *next;                   /* the holder's; buf.c's while it is free */
     struct buf_pool *pool;
 };
 
@@ -36,6 +37,11 @@ void buf_pool_free(struct buf_pool *pool);
 struct buf *buf_get(struct buf_pool *pool, size_t size);
 
 struct buf *buf_ref(struct buf *buf);
+
+/* Give back one reference; NULL is fine. */
 void buf_put(struct buf *buf);
+
+/* More than half of the budget is taken: be modest. */
+bool buf_tight(const struct buf_pool *pool);
 
 #endif

@@ -70,7 +70,7 @@ struct call {
     struct buf *payload;
     const uint8_t *payload_data;
     size_t payload_len;
-    uint8_t small[1024];                /* the arena's first bytes */
+    _Alignas(16) uint8_t small[1024];   /* the arena's first bytes */
 };
 
 /* Memory that lives as long as the call, aligned to 16; NULL when the server's memory bound is reached. */
@@ -96,6 +96,9 @@ void call_reply_error(struct call *call, enum call_accept status, uint32_t low, 
 
 /* Answer MSG_DENIED AUTH_ERROR, and end the call. */
 void call_reply_auth_error(struct call *call, enum call_auth_stat status);
+
+/* Answer MSG_DENIED RPC_MISMATCH, and end the call. */
+void call_reply_rpc_mismatch(struct call *call);
 
 /* End the call without an answer. */
 void call_drop(struct call *call);

@@ -7,6 +7,7 @@
 #define RINGNFS_RPC_LOOP_H
 
 #include <ev.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct loop;
@@ -17,7 +18,7 @@ struct loop_fd {
     void (*ready)(struct loop_fd *watch, int events);
 };
 
-/* A timer; embedded in its owner. */
+/* A timer; embedded in its owner, all zero before it is first started. */
 struct loop_timer {
     ev_timer timer;                     /* first; loop.c's */
     void (*fired)(struct loop_timer *timer);
@@ -31,6 +32,8 @@ struct loop_message {
 
 /* Returns 0 or -errno. before_wait(context) is called each time before the loop sleeps. */
 int loop_new(void (*before_wait)(void *context), void *context, struct loop **loop);
+
+/* Messages that have not been run are run first, so that what they carry is not lost. Nobody posts any more. */
 void loop_free(struct loop *loop);
 
 /* Run until loop_stop(). */
@@ -41,6 +44,9 @@ void loop_stop(struct loop *loop);
 
 /* Run message->run on the loop's thread, soon; messages of one sender in order. Any thread. */
 void loop_post(struct loop *loop, struct loop_message *message);
+
+/* While busy the loop looks for events without sleeping; for work that is left over for the next before_wait. */
+void loop_busy(struct loop *loop, bool busy);
 
 /* Start, change and end the watching of a descriptor. events 0 stops. */
 void loop_watch(struct loop *loop, struct loop_fd *watch, int fd, int events,

@@ -41,7 +41,7 @@ struct transport_config {
     struct transport_shared *shared;    /* outlives the transport */
     const struct program *const *programs;
     size_t nprograms;
-    size_t call_size;                   /* of the structure that each call is the first member of */
+    size_t call_size;                   /* of the structure that each call is the first member of; the rest is not cleared */
     void (*before_wait)(void *context); /* before the loop sleeps, ahead of the sending of replies */
     void *context;
 };

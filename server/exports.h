@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/socket.h>
 
 #include "server/settings.h"
@@ -45,7 +46,7 @@ struct export_client {
 struct export {
     char *path;                         /* its name for clients; absolute, without a slash at the end but for "/" */
     size_t path_len;
-    char *dir;                          /* what is served; NULL for a memory: export */
+    char *dir;                          /* what is served, symbolic links resolved; NULL for a memory: export */
     bool memory;
     uint64_t id;                        /* in each handle; distinct in a set, the same over restarts */
     struct store *store;
@@ -60,7 +61,10 @@ struct exports {
     struct exports_private *private;
 };
 
-/* Where the lines come from: files, then lines given on the command line; both may be empty. */
+/*
+ * Where the lines come from: files, then lines given on the command line; both may be empty. A file that is a directory
+ * stands for the "*.exports" in it, in order; one whose name ends in '/' may be missing.
+ */
 struct exports_source {
     const char *const *files;
     size_t nfiles;
@@ -69,10 +73,15 @@ struct exports_source {
 };
 
 /*
+ * Read everything and open nothing: returns 0, or -errno as exports_load() does. error as there. Any thread.
+ */
+int exports_check(const struct exports_source *source, char *error, size_t error_size);
+
+/*
  * Read and open everything: returns 0 and a set with one reference, or -errno: -EINVAL for a mistake in a line (error:
- * file, line, column, what was read, what would be right), the error of the directory that cannot be served otherwise.
- * old: the set in use, whose stores are shared; may be NULL. warning gets what should be told but is no error ("" if
- * nothing). Any thread.
+ * file, line, column, what was read, what would be right), the error of the file or directory that cannot be opened
+ * otherwise. old: the set in use, whose stores are shared; may be NULL. On success error holds what should be told but is
+ * no mistake, on one line, or "". May block on the disk. Any thread.
  */
 int exports_load(const struct exports_source *source, const struct settings *settings, struct exports *old,
                  struct exports **set, char *error, size_t error_size);

@@ -46,13 +46,20 @@ struct settings {
 void settings_init(struct settings *settings);
 void settings_fini(struct settings *settings);
 
+/* Fill in the values of another. Returns 0 or -ENOMEM. */
+int settings_copy(struct settings *settings, const struct settings *from);
+
 /*
  * Set one value from text ("65536", "64K", "1M", "on", "auto"). Returns 0 or -EINVAL; error then holds one line such as
  * "rtmax: 8M is out of range (4K to 4M)" or "unknown setting treads (did you mean threads?)".
  */
 int settings_set(struct settings *settings, const char *key, const char *value, char *error, size_t error_size);
 
-/* Read an INI file (libinih); errors name file and line. Returns 0 or -errno; on error settings may be partly changed. */
+/*
+ * Read an INI file (libinih): "key = value" lines, bare or in a section [ringnfs]; ';' and '#' begin comments. Another
+ * section, a key given twice, an over-long line or a NUL byte is an error. Errors name file and line. Returns 0,
+ * -EINVAL for a mistake in it, or the -errno of reading it; on error settings may be partly changed.
+ */
 int settings_load(struct settings *settings, const char *path, char *error, size_t error_size);
 
 /* Rules between settings (e.g. tcp and udp both off). Returns 0 or -EINVAL with error. */

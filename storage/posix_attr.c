@@ -384,6 +384,17 @@ time_granularity(const struct statfs *sfs)
     return (struct timespec){ .tv_nsec = 1 };
 }
 
+/* glibc knows the limits of the common file systems, but not that tmpfs has none. */
+static uint32_t
+link_limit(int fd, const struct statfs *sfs)
+{
+    long max = fpathconf(fd, _PC_LINK_MAX);
+
+    if (sfs->f_type == TMPFS_MAGIC || sfs->f_type == RAMFS_MAGIC || max <= 0 || max > UINT32_MAX)
+        return UINT32_MAX;
+    return (uint32_t)max;
+}
+
 void
 posix_fsstat(struct store_op *op)
 {
@@ -392,14 +403,12 @@ posix_fsstat(struct store_op *op)
     struct store_fs *fs = &op->r.fs;
     struct statfs sfs;
     uint64_t unit;
-    long link_max;
 
     if (fstatfs(node->fd, &sfs) < 0) {
         op->err = -errno;
         return;
     }
     unit = (uint64_t)(sfs.f_frsize != 0 ? sfs.f_frsize : sfs.f_bsize);
-    link_max = fpathconf(node->fd, _PC_LINK_MAX);
     memset(fs, 0, sizeof(*fs));
     fs->total_bytes = sfs.f_blocks * unit;
     fs->free_bytes = sfs.f_bfree * unit;
@@ -409,7 +418,7 @@ posix_fsstat(struct store_op *op)
     fs->avail_files = sfs.f_ffree;
     fs->max_file_size = ps->max_file_size;
     fs->time_delta = time_granularity(&sfs);
-    fs->link_max = link_max > 0 && link_max < UINT32_MAX ? (uint32_t)link_max : UINT32_MAX;
+    fs->link_max = link_limit(node->fd, &sfs);
     fs->name_max = sfs.f_namelen > 0 && sfs.f_namelen < STORE_NAME_MAX ? (uint32_t)sfs.f_namelen : STORE_NAME_MAX;
     fs->hard_links = fs->symlinks = sfs.f_type != MSDOS_SUPER_MAGIC;
     fs->can_set_time = fs->homogeneous = true;
