@@ -5,8 +5,16 @@
  * until operations of its kind have been quick so many times in a row; then on the worker, until one is slow. Each time a
  * kind is moved off it has to be quick for twice as long before it comes back.
  */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
 #include "storage/posix.h"
 
+#ifdef HAVE_BLKID
+#include <blkid/blkid.h>
+#endif
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -256,16 +264,62 @@ open_root(struct posix_store *ps, const char *path)
     return own;
 }
 
-/* What names the file system over a restart: its UUID, else what statfs(2) makes of it. */
+#ifdef HAVE_BLKID
+/* A UUID, or whatever else of hexadecimal digits, as bytes; true when all of them were there. */
+static bool
+parse_uuid(const char *text, uint8_t *bytes, size_t size)
+{
+    size_t digits = 0;
+
+    memset(bytes, 0, size);
+    for (; *text != '\0' && digits < 2 * size; text++) {
+        int c = tolower((unsigned char)*text);
+
+        if (isxdigit(c)) {
+            bytes[digits / 2] |= (uint8_t)((c <= '9' ? c - '0' : c - 'a' + 10) << (digits % 2 == 0 ? 4 : 0));
+            digits++;
+        }
+    }
+    return digits == 2 * size;
+}
+
+/* The UUID that is written on the device. */
+static bool
+read_device_uuid(dev_t device, uint8_t *uuid, size_t size)
+{
+    char *name = blkid_devno_to_devname(device);
+    char *text = name != NULL ? blkid_get_tag_value(NULL, "UUID", name) : NULL;
+    bool found = text != NULL && parse_uuid(text, uuid, size);
+
+    free(text);
+    free(name);
+    return found;
+}
+#else
+static bool
+read_device_uuid(dev_t device, uint8_t *uuid, size_t size)
+{
+    (void)device;
+    (void)uuid;
+    (void)size;
+    return false;
+}
+#endif
+
+/* What names the file system over a restart: its UUID, from the kernel or the device, else what statfs(2) makes of it. */
 static void
 read_fsid(struct posix_store *ps, int fd, const struct statfs *sfs)
 {
+    uint8_t *hint = (uint8_t *)ps->store.fsid_hint;
+    size_t size = sizeof(ps->store.fsid_hint);
     struct fsuuid2 uuid;
 
-    if (ioctl(fd, FS_IOC_GETFSUUID, &uuid) == 0 && uuid.len == sizeof(ps->store.fsid_hint))
-        memcpy(ps->store.fsid_hint, uuid.uuid, sizeof(ps->store.fsid_hint));
-    else
-        memcpy(ps->store.fsid_hint, &sfs->f_fsid, sizeof(sfs->f_fsid));
+    if (ioctl(fd, FS_IOC_GETFSUUID, &uuid) == 0 && uuid.len == size) {
+        memcpy(hint, uuid.uuid, size);
+    } else if (!read_device_uuid(ps->dev, hint, size)) {
+        memset(hint, 0, size);
+        memcpy(hint, &sfs->f_fsid, sizeof(sfs->f_fsid));
+    }
 }
 
 /* The largest file: where seeking ends. A file without a name is made for the question. */
