@@ -1,8 +1,8 @@
 /*
  * rpc/buf.h - buffers for calls and payloads: page-aligned, counted, pooled per worker, bounded for the whole server.
  *
- * A buffer belongs to the worker that got it: references are taken and given back on that thread only. Other threads may
- * read and fill the bytes meanwhile.
+ * A buffer belongs to the worker that got it: references are taken and given back on that thread only. Other threads
+ * may read and fill the bytes meanwhile.
  */
 #ifndef RINGNFS_RPC_BUF_H
 #define RINGNFS_RPC_BUF_H
@@ -21,7 +21,7 @@ struct buf_budget {
 
 struct buf {
     uint8_t *data;                      /* page-aligned */
-    size_t capacity;                    /* bytes, whole pages; at most a quarter more than was asked for, from 16 KiB up */
+    size_t capacity;                    /* bytes, whole pages; at most a quarter more than was asked for */
     uint32_t refs;
     struct buf *next;                   /* the holder's; buf.c's while it is free */
     struct buf_pool *pool;
@@ -33,13 +33,19 @@ struct buf_pool *buf_pool_new(struct buf_budget *budget);
 /* Every buffer has been given back. */
 void buf_pool_free(struct buf_pool *pool);
 
-/* A buffer of at least `size` bytes with one reference, contents undefined; NULL at the bound or when memory is short. */
+/* A buffer of at least `size` bytes with one reference, contents undefined; NULL at the bound or without memory. */
 struct buf *buf_get(struct buf_pool *pool, size_t size);
 
 struct buf *buf_ref(struct buf *buf);
 
 /* Give back one reference; NULL is fine. */
 void buf_put(struct buf *buf);
+
+/*
+ * A buffer to receive calls into: like buf_get(), but the last eighth of the budget is left to calls that have begun
+ * and to their replies.
+ */
+struct buf *buf_get_spare(struct buf_pool *pool, size_t size);
 
 /* More than half of the budget is taken: be modest. */
 bool buf_tight(const struct buf_pool *pool);

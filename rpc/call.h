@@ -83,8 +83,8 @@ void *call_alloc(struct call *call, size_t size);
 struct wire_out *call_reply_begin(struct call *call, size_t max_bytes);
 
 /*
- * Let the reply end with len bytes at data inside buf (and padding) after what has been stored; not copied: the transport
- * takes a reference. At most once per reply.
+ * Let the reply end with len bytes at data inside buf (and padding) after what has been stored; the transport takes a
+ * reference and does not copy them, unless they are few. At most once per reply.
  */
 void call_reply_lend(struct call *call, struct buf *buf, const uint8_t *data, size_t len);
 

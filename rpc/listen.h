@@ -11,7 +11,8 @@
 #include "rpc/transport.h"
 
 struct listen_config {
-    const struct sockaddr_storage *addresses;   /* numeric; ports are ignored; none: all of IPv4 and, where there is IPv6, of IPv6 */
+    /* Ports are ignored. None: all of IPv4 and, where there is IPv6, of IPv6. */
+    const struct sockaddr_storage *addresses;
     size_t naddresses;
     uint16_t port;                      /* 0: the kernel chooses one that is free for TCP and UDP on every address */
     bool tcp, udp;

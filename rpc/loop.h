@@ -33,7 +33,10 @@ struct loop_message {
 /* Returns 0 or -errno. before_wait(context) is called each time before the loop sleeps. */
 int loop_new(void (*before_wait)(void *context), void *context, struct loop **loop);
 
-/* Messages that have not been run are run first, so that what they carry is not lost. Nobody posts any more. */
+/*
+ * Messages that have not been run are run first, so that what they carry is not lost. A loop_post() or loop_stop() that
+ * has begun is waited for; none may begin any more.
+ */
 void loop_free(struct loop *loop);
 
 /* Run until loop_stop(). */
@@ -55,7 +58,8 @@ void loop_events(struct loop *loop, struct loop_fd *watch, int events);
 void loop_unwatch(struct loop *loop, struct loop_fd *watch);
 
 /* Fire once after `ms` milliseconds; starting again restarts. */
-void loop_timer_start(struct loop *loop, struct loop_timer *timer, uint64_t ms, void (*fired)(struct loop_timer *timer));
+void loop_timer_start(struct loop *loop, struct loop_timer *timer, uint64_t ms,
+                      void (*fired)(struct loop_timer *timer));
 void loop_timer_stop(struct loop *loop, struct loop_timer *timer);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * rpc/transport.h - what one event worker has for its connections and datagrams: loop, buffers, calls, limits, counters.
+ * rpc/transport.h - what one event worker has for its connections and datagrams: loop, buffers, calls, counters.
  */
 #ifndef RINGNFS_RPC_TRANSPORT_H
 #define RINGNFS_RPC_TRANSPORT_H
@@ -41,7 +41,7 @@ struct transport_config {
     struct transport_shared *shared;    /* outlives the transport */
     const struct program *const *programs;
     size_t nprograms;
-    size_t call_size;                   /* of the structure that each call is the first member of; the rest is not cleared */
+    size_t call_size;                   /* of the structure that begins with a struct call; the rest is not cleared */
     void (*before_wait)(void *context); /* before the loop sleeps, ahead of the sending of replies */
     void *context;
 };

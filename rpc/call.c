@@ -1,0 +1,283 @@
+/*
+ * rpc/call.c - calls: their memory, their delivery, their replies.
+ *
+ * Calls are cut from slabs of the worker's buffers and go back to a free list, so that none costs an allocation and all
+ * are counted in the server's memory.
+ */
+#include "rpc/call.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sys/param.h>
+
+#include "rpc/message.h"
+#include "rpc/source.h"
+
+#define SLAB_BYTES ((size_t)64 << 10)
+#define CALL_ALIGN ((size_t)64)         /* a cache line */
+#define ARENA_BYTES ((size_t)16 << 10)
+#define ARENA_ALIGN ((size_t)16)
+
+static bool
+add_slab(struct transport *transport)
+{
+    struct transport_private *private = transport->private;
+    struct buf *slab = buf_get_spare(transport->buffers, MAX(SLAB_BYTES, private->call_size));
+
+    if (slab == NULL)
+        return false;
+    slab->next = private->slabs;
+    private->slabs = slab;
+    for (size_t at = 0; at + private->call_size <= slab->capacity; at += roundup(private->call_size, CALL_ALIGN)) {
+        struct call *call = (struct call *)(slab->data + at);
+
+        call->next = private->calls;
+        private->calls = call;
+    }
+    return true;
+}
+
+struct call *
+call_new(struct call_source *source)
+{
+    struct transport *transport = source->transport;
+    struct transport_private *private = transport->private;
+    struct call *call;
+
+    if (private->calls == NULL && !add_slab(transport))
+        return NULL;
+    call = private->calls;
+    private->calls = call->next;
+    call->next = NULL;
+    call->transport = transport;
+    call->source = source;
+    call->stream = source->stream;
+    call->request = NULL;
+    call->arena = NULL;
+    call->arena_used = 0;
+    call->reply_start = NULL;
+    call->payload = NULL;
+    call->payload_len = 0;
+    return call;
+}
+
+void
+call_free(struct call *call)
+{
+    struct transport_private *private = call->transport->private;
+    struct buf *next;
+
+    for (; call->arena != NULL; call->arena = next) {
+        next = call->arena->next;
+        buf_put(call->arena);
+    }
+    buf_put(call->payload);
+    buf_put(call->request);
+    call->next = private->calls;
+    private->calls = call;
+}
+
+void *
+call_alloc(struct call *call, size_t size)
+{
+    uint8_t *space = call->arena == NULL ? call->small : call->arena->data;
+    size_t capacity = call->arena == NULL ? sizeof(call->small) : call->arena->capacity;
+    size_t used = call->arena_used;
+    struct buf *arena;
+
+    if (size > SIZE_MAX - ARENA_ALIGN)
+        return NULL;
+    size = roundup(size, ARENA_ALIGN);
+    if (size > capacity - used) {
+        arena = buf_get(call->transport->buffers, MAX(size, ARENA_BYTES));
+        if (arena == NULL)
+            return NULL;
+        arena->next = call->arena;
+        call->arena = arena;
+        space = arena->data;
+        used = 0;
+    }
+    call->arena_used = used + size;
+    return space + used;
+}
+
+int
+call_deliver(struct call *call, struct buf *buf, const uint8_t *data, size_t len)
+{
+    struct call_source *source = call->source;
+    struct transport *transport = call->transport;
+    enum call_auth_stat why;
+    enum message_kind kind = message_read(call, data, len, &why);
+
+    if (kind == MESSAGE_REPLY || kind == MESSAGE_UNREADABLE) {
+        stat_add(&transport->stats.bad_messages, 1);
+        call_free(call);
+        return kind == MESSAGE_REPLY ? 0 : -EBADMSG;
+    }
+    stat_add(&transport->stats.calls, 1);
+    call->request = buf_ref(buf);
+    source->outstanding++;
+    transport->outstanding++;
+    switch (kind) {
+    case MESSAGE_RPC_MISMATCH:
+        call_reply_rpc_mismatch(call);
+        break;
+    case MESSAGE_AUTH_ERROR:
+        call_reply_auth_error(call, why);
+        break;
+    case MESSAGE_GARBAGE:
+        call_reply_error(call, CALL_GARBAGE_ARGS, 0, 0);
+        break;
+    default:
+        program_dispatch(transport->private->programs, transport->private->nprograms, call);
+        break;
+    }
+    return 0;
+}
+
+/* The call is over, answered or not. */
+static void
+call_end(struct call *call)
+{
+    struct call_source *source = call->source;
+
+    if (source->replying == call)
+        source->replying = NULL;
+    source->outstanding--;
+    call->transport->outstanding--;
+    call_free(call);
+    source_dirty(source);
+}
+
+/* Room for a whole reply; the source lends it to one call at a time. */
+static uint8_t *
+reply_space(struct call *call, size_t bytes)
+{
+    struct call_source *source = call->source;
+
+    assert(source->replying == NULL || source->replying == call);
+    call->reply_start = source->ops->space(source, bytes);
+    if (call->reply_start != NULL)
+        source->replying = call;
+    return call->reply_start;
+}
+
+static void
+reply_send(struct call *call)
+{
+    stat_add(&call->transport->stats.replies, 1);
+    call->source->ops->send(call->source, call);
+    call_end(call);
+}
+
+/* Room for a reply without results; NULL when memory is short, and then the call has been dropped. */
+static uint8_t *
+refusal_space(struct call *call)
+{
+    uint8_t *p = reply_space(call, MESSAGE_REFUSED_MAX);
+
+    buf_put(call->payload);
+    call->payload = NULL;
+    call->payload_len = 0;
+    if (p == NULL)
+        call_drop(call);
+    return p;
+}
+
+struct wire_out *
+call_reply_begin(struct call *call, size_t max_bytes)
+{
+    uint8_t *p;
+
+    if (max_bytes > call->source->reply_max)
+        return NULL;
+    p = reply_space(call, MESSAGE_ACCEPTED_BYTES + max_bytes);
+    if (p == NULL)
+        return NULL;
+    call->reply.p = message_put_success(p, call->xid);
+    call->reply.end = call->reply.p + max_bytes;
+    call->reply.full = false;
+    return &call->reply;
+}
+
+void
+call_reply_lend(struct call *call, struct buf *buf, const uint8_t *data, size_t len)
+{
+    assert(call->payload == NULL);
+    call->payload = buf_ref(buf);
+    call->payload_data = data;
+    call->payload_len = len;
+}
+
+void
+call_reply_end(struct call *call)
+{
+    size_t results = (size_t)(call->reply.p - call->reply_start) - MESSAGE_ACCEPTED_BYTES;
+
+    assert(call->source->replying == call);
+    if (call->reply.full || results + wire_padded(call->payload_len) > call->source->reply_max)
+        call_reply_error(call, CALL_SYSTEM_ERR, 0, 0);
+    else
+        reply_send(call);
+}
+
+void
+call_reply_error(struct call *call, enum call_accept status, uint32_t low, uint32_t high)
+{
+    uint8_t *p = refusal_space(call);
+
+    if (p == NULL)
+        return;
+    call->reply.p = message_put_error(p, call->xid, status, low, high);
+    reply_send(call);
+}
+
+void
+call_reply_auth_error(struct call *call, enum call_auth_stat status)
+{
+    uint8_t *p;
+
+    stat_add(&call->transport->stats.auth_errors, 1);
+    p = refusal_space(call);
+    if (p == NULL)
+        return;
+    call->reply.p = message_put_auth_error(p, call->xid, status);
+    reply_send(call);
+}
+
+void
+call_reply_rpc_mismatch(struct call *call)
+{
+    uint8_t *p = refusal_space(call);
+
+    if (p == NULL)
+        return;
+    call->reply.p = message_put_rpc_mismatch(p, call->xid);
+    reply_send(call);
+}
+
+void
+call_drop(struct call *call)
+{
+    stat_add(&call->transport->stats.dropped, 1);
+    call_end(call);
+}
+
+size_t
+call_reply_max(const struct call *call)
+{
+    return call->source->reply_max;
+}
+
+uint16_t
+call_peer_port(const struct call *call)
+{
+    switch (call->peer.ss_family) {
+    case AF_INET:
+        return ntohs(((const struct sockaddr_in *)&call->peer)->sin_port);
+    case AF_INET6:
+        return ntohs(((const struct sockaddr_in6 *)&call->peer)->sin6_port);
+    default:
+        return 0;
+    }
+}

@@ -1,0 +1,628 @@
+/*
+ * rpc/conn.c - one stream connection.
+ *
+ * Receiving: the socket is read into a large buffer, calls are cut from it where they lie, and each holds a reference
+ * of the buffer. A buffer that calls still refer to is filled further while there is room, then left to them; only the
+ * record that is incomplete moves on. Of a large record no more is read than its end and a few KiB, so that its bytes
+ * land where they will stay. A connection that has nothing to say holds no buffer.
+ *
+ * Sending: replies are stored one after the other in a chunk; the queue is a list of stretches of chunks and of lent
+ * payloads. All of it leaves in one sendmsg() before the loop sleeps.
+ */
+#include "rpc/conn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/param.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "rpc/message.h"
+#include "rpc/record.h"
+#include "rpc/source.h"
+
+#define RECEIVE_BYTES ((size_t)256 << 10)   /* of a receive buffer for small calls */
+#define MODEST_BYTES ((size_t)16 << 10)     /* the same while memory is tight; also the least room worth a receive */
+#define LARGE_BYTES ((size_t)64 << 10)      /* records from here on are received on their own */
+#define AHEAD_BYTES ((size_t)4 << 10)       /* read beyond the end of a large record */
+#define STASH_BYTES ((size_t)4 << 10)       /* part of a record that is worth moving to a small buffer meanwhile */
+#define CHUNK_BYTES ((size_t)64 << 10)
+#define COPY_BYTES ((size_t)4 << 10)        /* lent payloads up to here are copied */
+#define TURN_CALLS 256                      /* cut from one connection before others have their turn */
+#define TURN_READS 8
+#define SEND_IOVS 256
+#define SEGMENTS_PER_REPLY 3
+#define STARVED_MAX 1000                    /* retries; then a connection that sits on memory is closed */
+
+/* Bytes to be sent. */
+struct segment {
+    struct buf *buf;
+    const uint8_t *data;
+    size_t len;
+};
+
+struct conn {
+    struct call_source source;
+    struct loop_fd watch;
+    int fd;
+    struct sockaddr_storage peer, local;
+    socklen_t address_len;
+    bool throttled;                     /* calls or replies are at their bound: nothing is cut */
+    bool reading;                       /* the socket is watched for reading */
+    bool blocked;                       /* ... and for writing: it took less than there was */
+    bool eof;                           /* the client has sent all it will */
+    unsigned starved_times;
+
+    struct record record;
+    struct buf *in;
+    size_t in_start, in_end;            /* received and not cut yet */
+    size_t expected;                    /* length of the last record with its mark, if that was large; else 0 */
+
+    struct buf *chunk;
+    size_t chunk_used;
+    struct segment *segments;
+    size_t first_segment, nsegments, segments_max;
+    uint64_t queued_bytes;
+};
+
+static const struct call_source_ops conn_ops;
+
+static struct conn *
+conn_of(struct call_source *source)
+{
+    return (struct conn *)source;
+}
+
+static const struct transport_limits *
+conn_limits(const struct conn *conn)
+{
+    return &conn->source.transport->private->shared->limits;
+}
+
+static void
+conn_watch(struct conn *conn)
+{
+    loop_events(conn->source.transport->loop, &conn->watch,
+                (conn->reading ? EV_READ : 0) | (conn->blocked ? EV_WRITE : 0));
+}
+
+static void
+drop_input(struct conn *conn)
+{
+    buf_put(conn->in);
+    conn->in = NULL;
+    conn->in_start = conn->in_end = 0;
+}
+
+static void
+drop_output(struct conn *conn)
+{
+    for (size_t i = 0; i < conn->nsegments; i++)
+        buf_put(conn->segments[conn->first_segment + i].buf);
+    conn->first_segment = conn->nsegments = 0;
+    conn->queued_bytes = 0;
+}
+
+/* The chunk stays while there are replies in it, sent or begun. */
+static void
+rest_output(struct conn *conn)
+{
+    if (conn->nsegments > 0 || conn->source.replying != NULL)
+        return;
+    buf_put(conn->chunk);
+    conn->chunk = NULL;
+}
+
+static void
+conn_close(struct call_source *source)
+{
+    struct conn *conn = conn_of(source);
+    struct transport *transport = source->transport;
+
+    if (source->is_closed)
+        return;
+    loop_unwatch(transport->loop, &conn->watch);
+    close(conn->fd);
+    drop_input(conn);
+    drop_output(conn);
+    rest_output(conn);
+    atomic_fetch_sub_explicit(&transport->private->shared->connections, 1, memory_order_relaxed);
+    atomic_store_explicit(&transport->connections, transport->connections - 1, memory_order_relaxed);
+    stat_add(&transport->stats.conns_closed, 1);
+    source_closed(source);
+}
+
+static void
+conn_free(struct call_source *source)
+{
+    struct conn *conn = conn_of(source);
+
+    rest_output(conn);
+    free(conn->segments);
+    free(conn);
+}
+
+static size_t
+conn_held(const struct conn *conn)
+{
+    return conn->in_end - conn->in_start;
+}
+
+/* Go on in another buffer; what calls refer to stays in the old one. */
+static int
+move_input(struct conn *conn, size_t capacity)
+{
+    size_t held = conn_held(conn);
+    struct buf *buf = buf_get_spare(conn->source.transport->buffers, capacity);
+
+    if (buf == NULL)
+        return -ENOMEM;
+    if (held > 0)
+        memcpy(buf->data, conn->in->data + conn->in_start, held);
+    buf_put(conn->in);
+    conn->in = buf;
+    conn->in_start = 0;
+    conn->in_end = held;
+    return 0;
+}
+
+/* See that there is room for what comes next. *want: how much to receive. Returns 0 or -ENOMEM. */
+static int
+make_room(struct conn *conn, size_t *want)
+{
+    size_t held = conn_held(conn);
+    size_t extent = record_extent(&conn->record);
+    size_t target;
+
+    if (extent == 0)
+        extent = conn->expected;
+    target = extent > LARGE_BYTES ? extent + AHEAD_BYTES : RECEIVE_BYTES;
+    if (buf_tight(conn->source.transport->buffers))
+        target = MIN(target, MAX(MODEST_BYTES, 2 * held));
+
+    if (conn->in != NULL && conn->in->refs == 1 && conn->in_start > 0 && conn->in->capacity >= target &&
+        conn->in->capacity - conn->in_start < target) {
+        memmove(conn->in->data, conn->in->data + conn->in_start, held);
+        conn->in_start = 0;
+        conn->in_end = held;
+    }
+    if (conn->in == NULL || conn->in->capacity - conn->in_start < target) {
+        size_t room = conn->in == NULL ? 0 : conn->in->capacity - conn->in_end;
+
+        if (extent <= LARGE_BYTES && room >= MODEST_BYTES) {
+            *want = room;
+            return 0;
+        }
+        if (move_input(conn, target) < 0) {
+            if (room == 0)
+                return -ENOMEM;
+            *want = room;
+            return 0;
+        }
+    }
+    *want = target - held;
+    return 0;
+}
+
+static bool
+is_full(const struct conn *conn)
+{
+    const struct transport_limits *limits = conn_limits(conn);
+
+    return conn->source.outstanding >= limits->calls_per_conn || conn->queued_bytes >= limits->reply_bytes_per_conn;
+}
+
+static bool
+is_half_empty(const struct conn *conn)
+{
+    const struct transport_limits *limits = conn_limits(conn);
+
+    return conn->source.outstanding <= limits->calls_per_conn / 2 &&
+           conn->queued_bytes <= limits->reply_bytes_per_conn / 2;
+}
+
+/* No memory for now: the transport resumes us in a moment. */
+static void
+starve(struct conn *conn)
+{
+    if (conn->starved_times++ > STARVED_MAX && conn->in != NULL && conn->source.outstanding == 0) {
+        conn_close(&conn->source);
+        return;
+    }
+    conn->reading = false;
+    conn_watch(conn);
+    source_starved(&conn->source);
+}
+
+/* Hand one record over. Returns 0, or -EBADMSG when the stream makes no sense. */
+static int
+deliver(struct conn *conn, struct call *call, const uint8_t *data, size_t size)
+{
+    memcpy(&call->peer, &conn->peer, conn->address_len);
+    memcpy(&call->local, &conn->local, conn->address_len);
+    return call_deliver(call, conn->in, data, size);
+}
+
+/* Hand over the whole calls among what has been received. */
+static void
+cut_calls(struct conn *conn)
+{
+    struct transport *transport = conn->source.transport;
+
+    if (conn->in == NULL)
+        return;
+    for (unsigned n = 0; n < TURN_CALLS; n++) {
+        uint8_t *data = conn->in->data + conn->in_start;
+        size_t len = conn_held(conn);
+        size_t size, used;
+        struct call *call;
+        int err;
+
+        if (is_full(conn)) {
+            conn->throttled = true;
+            return;
+        }
+        if (transport->draining)
+            return;
+        call = call_new(&conn->source);
+        if (call == NULL) {
+            starve(conn);
+            return;
+        }
+        err = record_cut(&conn->record, data, &len, &size, &used);
+        if (err <= 0 || size == 0)
+            call_free(call);
+        if (err == 0) {
+            conn->in_end = conn->in_start + len;
+            return;
+        }
+        if (err > 0) {
+            conn->in_start += used;
+            conn->expected = used > LARGE_BYTES ? used : 0;
+            if (size > 0)
+                err = deliver(conn, call, data + RECORD_MARK_BYTES, size);
+        } else {
+            stat_add(&transport->stats.bad_records, 1);
+        }
+        if (err < 0) {
+            conn_close(&conn->source);
+            return;
+        }
+    }
+    source_ready(&conn->source);
+}
+
+/* What recv() said when it brought nothing. */
+static void
+receive_ended(struct conn *conn, ssize_t n)
+{
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return;
+    if (n < 0) {
+        conn_close(&conn->source);
+        return;
+    }
+    conn->eof = true;
+    conn->reading = false;
+    conn_watch(conn);
+}
+
+static void
+receive(struct conn *conn)
+{
+    struct call_source *source = &conn->source;
+    size_t want;
+    ssize_t n;
+
+    source_dirty(source);
+    for (unsigned i = 0; i < TURN_READS; i++) {
+        if (make_room(conn, &want) < 0) {
+            starve(conn);
+            return;
+        }
+        n = recv(conn->fd, conn->in->data + conn->in_end, want, MSG_DONTWAIT);
+        if (n <= 0) {
+            receive_ended(conn, n);
+            return;
+        }
+        stat_add(&source->transport->stats.bytes_in, (uint64_t)n);
+        conn->starved_times = 0;
+        conn->in_end += (size_t)n;
+        cut_calls(conn);
+        if (source->is_closed || source->is_ready || source->is_starved || conn->throttled || (size_t)n < want)
+            return;
+    }
+}
+
+static void
+conn_ready(struct loop_fd *watch, int events)
+{
+    struct conn *conn = (struct conn *)((char *)watch - offsetof(struct conn, watch));
+
+    if (events & EV_WRITE) {
+        conn->blocked = false;
+        source_dirty(&conn->source);
+    }
+    if ((events & EV_READ) == 0 || conn->source.is_ready)
+        return;
+    if (conn->throttled) {                               /* the socket has to wait, too */
+        conn->reading = false;
+        conn_watch(conn);
+        return;
+    }
+    receive(conn);
+}
+
+static void
+conn_resume(struct call_source *source)
+{
+    struct conn *conn = conn_of(source);
+
+    source_dirty(source);
+    cut_calls(conn);
+    if (source->is_closed || source->is_starved || conn->throttled || conn->eof || source->transport->draining)
+        return;
+    if (!conn->reading) {
+        conn->reading = true;
+        conn_watch(conn);
+    }
+}
+
+static uint8_t *
+conn_space(struct call_source *source, size_t bytes)
+{
+    struct conn *conn = conn_of(source);
+    size_t need = RECORD_MARK_BYTES + bytes + wire_padding(1);
+    struct segment *segments;
+    struct buf *chunk;
+
+    if (conn->first_segment + conn->nsegments + SEGMENTS_PER_REPLY > conn->segments_max) {
+        if (conn->first_segment > 0 && conn->nsegments + SEGMENTS_PER_REPLY <= conn->segments_max / 2) {
+            memmove(conn->segments, conn->segments + conn->first_segment, conn->nsegments * sizeof(*conn->segments));
+            conn->first_segment = 0;
+        } else {
+            size_t max = MAX(32, 2 * conn->segments_max);
+
+            segments = realloc(conn->segments, max * sizeof(*segments));
+            if (segments == NULL)
+                return NULL;
+            conn->segments = segments;
+            conn->segments_max = max;
+        }
+    }
+    if (conn->chunk == NULL || conn->chunk->capacity - conn->chunk_used < need) {
+        chunk = buf_get(source->transport->buffers, MAX(CHUNK_BYTES, need));
+        if (chunk == NULL)
+            return NULL;
+        buf_put(conn->chunk);
+        conn->chunk = chunk;
+        conn->chunk_used = 0;
+    }
+    return conn->chunk->data + conn->chunk_used + RECORD_MARK_BYTES;
+}
+
+/* Queue bytes; takes over no reference. */
+static void
+add_segment(struct conn *conn, struct buf *buf, const uint8_t *data, size_t len)
+{
+    struct segment *segment = &conn->segments[conn->first_segment + conn->nsegments];
+
+    conn->queued_bytes += len;
+    if (conn->nsegments > 0 && segment[-1].data + segment[-1].len == data && segment[-1].buf == buf) {
+        segment[-1].len += len;
+        return;
+    }
+    *segment = (struct segment){ buf_ref(buf), data, len };
+    conn->nsegments++;
+}
+
+static void
+conn_send(struct call_source *source, struct call *call)
+{
+    struct conn *conn = conn_of(source);
+    uint8_t *start = call->reply_start - RECORD_MARK_BYTES;
+    size_t len = (size_t)(call->reply.p - start);
+    size_t padding = wire_padding(call->payload_len);
+    uint32_t mark = htobe32(RECORD_LAST | (uint32_t)(len - RECORD_MARK_BYTES + call->payload_len + padding));
+
+    if (source->is_closed)
+        return;
+    memcpy(start, &mark, sizeof(mark));
+    conn->chunk_used += len;
+    if (call->payload_len == 0) {
+        add_segment(conn, conn->chunk, start, len);
+    } else if (call->payload_len <= COPY_BYTES &&
+               conn->chunk->capacity - conn->chunk_used >= call->payload_len + padding) {
+        memcpy(start + len, call->payload_data, call->payload_len);
+        memset(start + len + call->payload_len, 0, padding);
+        conn->chunk_used += call->payload_len + padding;
+        add_segment(conn, conn->chunk, start, len + call->payload_len + padding);
+    } else {
+        add_segment(conn, conn->chunk, start, len);
+        add_segment(conn, call->payload, call->payload_data, call->payload_len);
+        if (padding > 0) {
+            memset(start + len, 0, padding);
+            conn->chunk_used += padding;
+            add_segment(conn, conn->chunk, start + len, padding);
+        }
+    }
+}
+
+/* n bytes of the queue have left. */
+static void
+sent(struct conn *conn, size_t n)
+{
+    stat_add(&conn->source.transport->stats.bytes_out, n);
+    conn->queued_bytes -= n;
+    while (n > 0) {
+        struct segment *segment = &conn->segments[conn->first_segment];
+
+        if (n < segment->len) {
+            segment->data += n;
+            segment->len -= n;
+            return;
+        }
+        n -= segment->len;
+        buf_put(segment->buf);
+        conn->first_segment++;
+        conn->nsegments--;
+    }
+    if (conn->nsegments == 0)
+        conn->first_segment = 0;
+}
+
+/* Send all that the socket takes. Returns 0 or -errno when the connection is broken. */
+static int
+write_out(struct conn *conn)
+{
+    struct iovec iov[SEND_IOVS];
+    struct msghdr msg = { .msg_iov = iov };
+    size_t total;
+    ssize_t n;
+
+    while (conn->nsegments > 0) {
+        msg.msg_iovlen = MIN(conn->nsegments, SEND_IOVS);
+        total = 0;
+        for (size_t i = 0; i < msg.msg_iovlen; i++) {
+            const struct segment *segment = &conn->segments[conn->first_segment + i];
+
+            iov[i].iov_base = (void *)(uintptr_t)segment->data;
+            iov[i].iov_len = segment->len;
+            total += segment->len;
+        }
+        n = sendmsg(conn->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+            return -errno;
+        if (n > 0)
+            sent(conn, (size_t)n);
+        if (n < 0 || (size_t)n < total) {
+            conn->blocked = true;
+            break;
+        }
+    }
+    return 0;
+}
+
+/* Let go of input buffers that hold nothing, or too little. */
+static void
+rest_input(struct conn *conn)
+{
+    size_t held = conn_held(conn);
+
+    if (conn->in == NULL || conn->source.is_ready || conn->throttled)
+        return;
+    if (held == 0 && (conn->in->refs == 1 || conn->in->capacity - conn->in_end < MODEST_BYTES))
+        drop_input(conn);
+    else if (held > 0 && held <= STASH_BYTES && conn->in->refs == 1 && conn->in->capacity > STASH_BYTES)
+        (void)move_input(conn, STASH_BYTES);             /* where it cannot be had, the large one stays */
+}
+
+static void
+conn_flush(struct call_source *source)
+{
+    struct conn *conn = conn_of(source);
+
+    if (conn->nsegments > 0 && !conn->blocked && write_out(conn) < 0) {
+        conn_close(source);
+        return;
+    }
+    if (conn->throttled && is_half_empty(conn)) {
+        conn->throttled = false;
+        source_ready(source);
+    }
+    rest_output(conn);
+    rest_input(conn);
+    if (conn->eof && source->outstanding == 0 && conn->nsegments == 0 && !source->is_ready && !source->is_starved &&
+        !conn->throttled) {
+        conn_close(source);
+        return;
+    }
+    conn_watch(conn);
+}
+
+static void
+conn_stop(struct call_source *source)
+{
+    struct conn *conn = conn_of(source);
+
+    conn->reading = false;
+    conn_watch(conn);
+}
+
+static bool
+conn_sent(const struct call_source *source)
+{
+    return ((const struct conn *)source)->nsegments == 0;
+}
+
+static const struct call_source_ops conn_ops = {
+    .space = conn_space,
+    .send = conn_send,
+    .resume = conn_resume,
+    .flush = conn_flush,
+    .stop = conn_stop,
+    .sent = conn_sent,
+    .close = conn_close,
+    .free = conn_free,
+};
+
+/* Failures are of no consequence: a socket of another family knows no such options. */
+static void
+set_options(const struct transport_limits *limits, int fd)
+{
+    const int on = 1;
+    const int size = (int)MIN(limits->socket_buffer, INT32_MAX / 2);
+
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    if (size > 0) {
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+    }
+}
+
+int
+conn_open(struct transport *transport, int fd)
+{
+    struct transport_shared *shared = transport->private->shared;
+    socklen_t peer_len = sizeof(struct sockaddr_storage);
+    socklen_t local_len = sizeof(struct sockaddr_storage);
+    struct conn *conn;
+    int err = 0;
+
+    if (atomic_fetch_add_explicit(&shared->connections, 1, memory_order_relaxed) >= shared->limits.connections)
+        err = -EMFILE;
+    else if (transport->draining)
+        err = -ESHUTDOWN;
+    conn = err < 0 ? NULL : calloc(1, sizeof(*conn));
+    if (conn == NULL) {
+        err = err < 0 ? err : -ENOMEM;
+        goto fail;
+    }
+    if (getpeername(fd, (struct sockaddr *)&conn->peer, &peer_len) < 0 ||
+        getsockname(fd, (struct sockaddr *)&conn->local, &local_len) < 0) {
+        err = -errno;
+        goto fail;
+    }
+    conn->address_len = MIN(MAX(peer_len, local_len), sizeof(struct sockaddr_storage));
+    conn->fd = fd;
+    conn->reading = true;
+    conn->source.stream = true;
+    conn->source.reply_max = (RECORD_LAST - 1) - MESSAGE_ACCEPTED_BYTES;
+    record_init(&conn->record, shared->limits.record_bytes);
+    set_options(&shared->limits, fd);
+    source_opened(transport, &conn->source, &conn_ops);
+    loop_watch(transport->loop, &conn->watch, fd, EV_READ, conn_ready);
+    atomic_store_explicit(&transport->connections, transport->connections + 1, memory_order_relaxed);
+    stat_add(&transport->stats.conns_opened, 1);
+    return 0;
+fail:
+    free(conn);
+    atomic_fetch_sub_explicit(&shared->connections, 1, memory_order_relaxed);
+    close(fd);
+    return err;
+}

@@ -1,0 +1,13 @@
+/* rpc/conn.h - one stream connection: bytes in, calls out, replies back. */
+#ifndef RINGNFS_RPC_CONN_H
+#define RINGNFS_RPC_CONN_H
+
+struct transport;
+
+/*
+ * Serve a connected stream socket from now on. Returns 0 or -errno (-EMFILE: the server has as many connections as it
+ * may; -ESHUTDOWN: it is draining); the descriptor is closed then.
+ */
+int conn_open(struct transport *transport, int fd);
+
+#endif

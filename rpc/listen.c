@@ -1,0 +1,326 @@
+/* rpc/listen.c - the sockets that calls arrive at: made, bound, accepting. */
+#include "rpc/listen.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+#include <unistd.h>
+
+#define PORT_TRIES 64                   /* ports the kernel may offer until one is free everywhere */
+#define ACCEPT_BATCH 64
+#define ACCEPT_PAUSE_MS 100
+
+/* What is being opened, for error lines. */
+struct opening {
+    const struct listen_config *config;
+    struct listen_set *set;
+    char *error;
+    size_t error_size;
+};
+
+static uint16_t *
+port_of(struct sockaddr_storage *address)
+{
+    return address->ss_family == AF_INET6 ? &((struct sockaddr_in6 *)address)->sin6_port
+                                          : &((struct sockaddr_in *)address)->sin_port;
+}
+
+static socklen_t
+length_of(const struct sockaddr_storage *address)
+{
+    return address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+}
+
+/* Write the error line for an address; returns err. */
+static int
+explain(const struct opening *opening, const struct sockaddr_storage *address, int type, uint16_t port, int err)
+{
+    const char *protocol = type == SOCK_STREAM ? "TCP" : "UDP";
+    const void *ip = address->ss_family == AF_INET6 ? (const void *)&((const struct sockaddr_in6 *)address)->sin6_addr
+                                                    : (const void *)&((const struct sockaddr_in *)address)->sin_addr;
+    char text[INET6_ADDRSTRLEN] = "?";
+
+    inet_ntop(address->ss_family, ip, text, sizeof(text));
+    switch (err) {
+    case -EADDRINUSE:
+        snprintf(opening->error, opening->error_size, "%s port %u on %s is in use", protocol, port, text);
+        break;
+    case -EACCES:
+    case -EPERM:
+        snprintf(opening->error, opening->error_size, "no permission to bind %s port %u on %s", protocol, port, text);
+        break;
+    case -EADDRNOTAVAIL:
+        snprintf(opening->error, opening->error_size, "address %s is not one of this machine", text);
+        break;
+    default:
+        snprintf(opening->error, opening->error_size, "cannot open %s port %u on %s: %s", protocol, port, text,
+                 strerror(-err));
+        break;
+    }
+    return err;
+}
+
+static void
+set_receive_buffer(int fd, uint32_t bytes)
+{
+    const int size = (int)MIN(bytes, INT32_MAX / 2);
+
+    if (size > 0 && setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+}
+
+/* A socket bound to address, whose port is filled in when it is 0. Returns the descriptor or -errno. */
+static int
+open_bound(struct sockaddr_storage *address, int type, int reuse_option)
+{
+    const int on = 1;
+    socklen_t len = length_of(address);
+    int fd = socket(address->ss_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int err;
+
+    if (fd < 0)
+        return -errno;
+    if ((address->ss_family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) < 0) ||
+        (reuse_option != 0 && setsockopt(fd, SOL_SOCKET, reuse_option, &on, sizeof(on)) < 0) ||
+        bind(fd, (struct sockaddr *)address, len) < 0 || getsockname(fd, (struct sockaddr *)address, &len) < 0) {
+        err = -errno;
+        close(fd);
+        return err;
+    }
+    return fd;
+}
+
+static void
+add_socket(struct opening *opening, int fd, int type, unsigned worker, const struct sockaddr_storage *address)
+{
+    opening->set->sockets[opening->set->count++] =
+        (struct listen_socket){ .fd = fd, .type = type, .worker = worker, .address = *address };
+}
+
+/* Port 0 becomes the one the kernel chose, in address. */
+static int
+open_stream(struct opening *opening, struct sockaddr_storage *address)
+{
+    int fd = open_bound(address, SOCK_STREAM, SO_REUSEADDR);
+    int err;
+
+    if (fd < 0)
+        return fd;
+    if (listen(fd, opening->config->backlog) < 0) {
+        err = -errno;
+        close(fd);
+        return err;
+    }
+    add_socket(opening, fd, SOCK_STREAM, 0, address);
+    return 0;
+}
+
+/*
+ * Our datagram sockets share the port. A first one, which would not, finds out whether somebody else has it: another
+ * server that is ready to share would go unnoticed and take a part of our calls.
+ */
+static int
+open_datagram(struct opening *opening, struct sockaddr_storage *address)
+{
+    int fd = open_bound(address, SOCK_DGRAM, 0);
+
+    if (fd < 0)
+        return fd;
+    close(fd);
+    for (unsigned worker = 0; worker < MAX(1, opening->config->udp_sockets); worker++) {
+        fd = open_bound(address, SOCK_DGRAM, SO_REUSEPORT);
+        if (fd < 0)
+            return fd;
+        set_receive_buffer(fd, opening->config->udp_buffer);
+        add_socket(opening, fd, SOCK_DGRAM, worker, address);
+    }
+    return 0;
+}
+
+static int
+open_address(struct opening *opening, const struct sockaddr_storage *address, int type)
+{
+    struct sockaddr_storage bound = *address;
+    int err;
+
+    *port_of(&bound) = htons(opening->set->port);
+    err = type == SOCK_STREAM ? open_stream(opening, &bound) : open_datagram(opening, &bound);
+    if (err < 0)
+        return explain(opening, address, type, opening->set->port, err);
+    opening->set->port = ntohs(*port_of(&bound));
+    return 0;
+}
+
+static void
+close_sockets(struct listen_set *set)
+{
+    for (size_t i = 0; i < set->count; i++)
+        close(set->sockets[i].fd);
+    set->count = 0;
+}
+
+static int
+open_all(struct opening *opening, const struct sockaddr_storage *addresses, size_t naddresses)
+{
+    int err = 0;
+
+    opening->set->port = opening->config->port;
+    for (size_t i = 0; i < naddresses && err == 0; i++) {
+        if (opening->config->tcp)
+            err = open_address(opening, &addresses[i], SOCK_STREAM);
+        if (opening->config->udp && err == 0)
+            err = open_address(opening, &addresses[i], SOCK_DGRAM);
+    }
+    if (err < 0)
+        close_sockets(opening->set);
+    return err;
+}
+
+/* All of IPv4 and, where this machine has it, of IPv6. Returns how many addresses that are. */
+static size_t
+all_addresses(struct sockaddr_storage addresses[2])
+{
+    struct sockaddr_storage probe;
+    int fd;
+
+    memset(addresses, 0, 2 * sizeof(addresses[0]));
+    addresses[0].ss_family = AF_INET;
+    addresses[1].ss_family = AF_INET6;
+    probe = addresses[1];
+    fd = open_bound(&probe, SOCK_DGRAM, 0);
+    if (fd < 0)
+        return 1;
+    close(fd);
+    return 2;
+}
+
+int
+listen_open(const struct listen_config *config, struct listen_set *set, char *error, size_t error_size)
+{
+    struct opening opening = { .config = config, .set = set, .error = error, .error_size = error_size };
+    struct sockaddr_storage any[2];
+    const struct sockaddr_storage *addresses = config->addresses;
+    size_t naddresses = config->naddresses;
+    int err = -EADDRINUSE;
+
+    memset(set, 0, sizeof(*set));
+    if (naddresses == 0) {
+        naddresses = all_addresses(any);
+        addresses = any;
+    }
+    set->sockets = calloc(naddresses * (1 + MAX(1, config->udp_sockets)), sizeof(*set->sockets));
+    if (set->sockets == NULL) {
+        snprintf(error, error_size, "no memory");
+        return -ENOMEM;
+    }
+    for (unsigned i = 0; i < PORT_TRIES && err == -EADDRINUSE; i++) {
+        err = open_all(&opening, addresses, naddresses);
+        if (config->port != 0)
+            break;
+    }
+    if (err < 0)
+        listen_close(set);
+    return err;
+}
+
+void
+listen_close(struct listen_set *set)
+{
+    close_sockets(set);
+    free(set->sockets);
+    set->sockets = NULL;
+}
+
+struct listener {
+    struct loop *loop;
+    struct loop_fd watch;
+    struct loop_timer pause;
+    int fd;
+    void (*accepted)(void *context, int fd);
+    void *context;
+};
+
+static void
+pause_over(struct loop_timer *timer)
+{
+    struct listener *listener = (struct listener *)((char *)timer - offsetof(struct listener, pause));
+
+    loop_events(listener->loop, &listener->watch, EV_READ);
+}
+
+/* Errors that concern one connection only, which is gone (accept(2)). */
+static bool
+is_passing(int err)
+{
+    switch (err) {
+    case EINTR:
+    case ECONNABORTED:
+    case EPERM:
+    case EPROTO:
+    case ENETDOWN:
+    case ENOPROTOOPT:
+    case EHOSTDOWN:
+    case ENONET:
+    case EHOSTUNREACH:
+    case EOPNOTSUPP:
+    case ENETUNREACH:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void
+listener_ready(struct loop_fd *watch, int events)
+{
+    struct listener *listener = (struct listener *)((char *)watch - offsetof(struct listener, watch));
+    int fd;
+
+    (void)events;
+    for (unsigned i = 0; i < ACCEPT_BATCH; i++) {
+        fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            listener->accepted(listener->context, fd);
+            continue;
+        }
+        if (errno == EAGAIN || errno == EWOULDBLOCK)
+            return;
+        if (is_passing(errno))
+            continue;
+        loop_events(listener->loop, &listener->watch, 0);
+        loop_timer_start(listener->loop, &listener->pause, ACCEPT_PAUSE_MS, pause_over);
+        return;
+    }
+}
+
+int
+listener_new(struct loop *loop, int fd, void (*accepted)(void *context, int fd), void *context,
+             struct listener **out)
+{
+    struct listener *listener = calloc(1, sizeof(*listener));
+
+    if (listener == NULL)
+        return -ENOMEM;
+    listener->loop = loop;
+    listener->fd = fd;
+    listener->accepted = accepted;
+    listener->context = context;
+    loop_watch(loop, &listener->watch, fd, EV_READ, listener_ready);
+    *out = listener;
+    return 0;
+}
+
+void
+listener_free(struct listener *listener)
+{
+    if (listener == NULL)
+        return;
+    loop_unwatch(listener->loop, &listener->watch);
+    loop_timer_stop(listener->loop, &listener->pause);
+    close(listener->fd);
+    free(listener);
+}

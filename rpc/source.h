@@ -1,0 +1,95 @@
+/*
+ * rpc/source.h - what a connection and a datagram socket have in common: call.c and transport.c know them by this.
+ *
+ * Sources are never freed in the middle of something: one that is closed is freed by transport.c before the loop sleeps
+ * next, once none of its calls is outstanding. All on the worker's thread.
+ */
+#ifndef RINGNFS_RPC_SOURCE_H
+#define RINGNFS_RPC_SOURCE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "rpc/call.h"
+#include "rpc/transport.h"
+
+struct call_source_ops {
+    /* Room for a reply's header and results, valid until send() or the next space(); NULL when memory is short. */
+    uint8_t *(*space)(struct call_source *source, size_t bytes);
+    /* Queue the reply between call->reply_start and call->reply.p, and the payload after it. */
+    void (*send)(struct call_source *source, struct call *call);
+    /* Take up reading where it was left: after a pause or when there were too many calls for one turn. */
+    void (*resume)(struct call_source *source);
+    /* Send what is queued, let go of memory that is not needed, close if it is time. */
+    void (*flush)(struct call_source *source);
+    /* No new calls from now on. */
+    void (*stop)(struct call_source *source);
+    /* Nothing is left to be sent. */
+    bool (*sent)(const struct call_source *source);
+    /* Close the socket at once and call source_closed(). */
+    void (*close)(struct call_source *source);
+    void (*free)(struct call_source *source);
+};
+
+struct call_source {
+    const struct call_source_ops *ops;
+    struct transport *transport;
+    TAILQ_ENTRY(call_source) all;       /* those that are open, or those that are closed */
+    TAILQ_ENTRY(call_source) dirty;     /* to be flushed before the loop sleeps */
+    TAILQ_ENTRY(call_source) ready;     /* to be resumed before the loop sleeps */
+    TAILQ_ENTRY(call_source) starved;   /* to be resumed when there may be memory again */
+    bool is_closed, is_dirty, is_ready, is_starved;
+    bool stream;
+    uint32_t outstanding;               /* calls */
+    size_t reply_max;                   /* bytes of results */
+    struct call *replying;              /* has begun its reply */
+};
+
+TAILQ_HEAD(source_list, call_source);
+
+struct transport_private {
+    struct transport *transport;
+    struct transport_shared *shared;
+    const struct program *const *programs;
+    size_t nprograms;
+    size_t call_size;
+    void (*before_wait)(void *context);
+    struct source_list open, closed, dirty, ready, starved;
+    unsigned nready;
+    struct loop_timer starved_timer;
+    struct call *calls;                 /* not in use */
+    struct buf *slabs;                  /* what they are cut from */
+    struct loop_timer drain_timer;
+    void (*drained)(void *context);
+};
+
+/* transport.c */
+void source_opened(struct transport *transport, struct call_source *source, const struct call_source_ops *ops);
+void source_closed(struct call_source *source);
+void source_dirty(struct call_source *source);
+void source_ready(struct call_source *source);
+void source_starved(struct call_source *source);
+
+/* call.c: a call with nothing but its transport and source set; NULL when memory is short. */
+struct call *call_new(struct call_source *source);
+
+/* A call that has not been handed over. */
+void call_free(struct call *call);
+
+/*
+ * Read the message's header and give the call to its program, or answer in the program's place. data lies in buf, of
+ * which the call takes a reference. Returns 0, or -EBADMSG when it is no message; the call is used up either way.
+ */
+int call_deliver(struct call *call, struct buf *buf, const uint8_t *data, size_t len);
+
+/* Counters have one writer, so no locked addition is needed. */
+static inline void
+stat_add(_Atomic uint64_t *counter, uint64_t n)
+{
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,265 @@
+/*
+ * rpc/transport.c - a worker's sources of calls, and what happens to them before the loop sleeps.
+ *
+ * Then, in this order: sources that had to wait are resumed, the owner's before_wait() runs, all replies that are ready
+ * are sent, closed sources are freed.
+ */
+#include "rpc/transport.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/param.h>
+#include <unistd.h>
+
+#include "rpc/conn.h"
+#include "rpc/source.h"
+#include "rpc/udp.h"
+
+#define STARVED_RETRY_MS 10
+
+void
+source_opened(struct transport *transport, struct call_source *source, const struct call_source_ops *ops)
+{
+    source->transport = transport;
+    source->ops = ops;
+    TAILQ_INSERT_TAIL(&transport->private->open, source, all);
+}
+
+static void
+forget_waiting(struct call_source *source)
+{
+    struct transport_private *private = source->transport->private;
+
+    if (source->is_dirty)
+        TAILQ_REMOVE(&private->dirty, source, dirty);
+    if (source->is_ready) {
+        TAILQ_REMOVE(&private->ready, source, ready);
+        private->nready--;
+    }
+    if (source->is_starved)
+        TAILQ_REMOVE(&private->starved, source, starved);
+    source->is_dirty = source->is_ready = source->is_starved = false;
+}
+
+void
+source_closed(struct call_source *source)
+{
+    struct transport_private *private = source->transport->private;
+
+    forget_waiting(source);
+    source->is_closed = true;
+    TAILQ_REMOVE(&private->open, source, all);
+    TAILQ_INSERT_TAIL(&private->closed, source, all);
+}
+
+void
+source_dirty(struct call_source *source)
+{
+    if (source->is_dirty || source->is_closed)
+        return;
+    source->is_dirty = true;
+    TAILQ_INSERT_TAIL(&source->transport->private->dirty, source, dirty);
+}
+
+void
+source_ready(struct call_source *source)
+{
+    if (source->is_ready || source->is_closed)
+        return;
+    source->is_ready = true;
+    TAILQ_INSERT_TAIL(&source->transport->private->ready, source, ready);
+    source->transport->private->nready++;
+}
+
+static void
+starved_fired(struct loop_timer *timer)
+{
+    struct transport_private *private =
+        (struct transport_private *)((char *)timer - offsetof(struct transport_private, starved_timer));
+    struct call_source *source;
+
+    while ((source = TAILQ_FIRST(&private->starved)) != NULL) {
+        TAILQ_REMOVE(&private->starved, source, starved);
+        source->is_starved = false;
+        source_ready(source);
+    }
+}
+
+void
+source_starved(struct call_source *source)
+{
+    struct transport_private *private = source->transport->private;
+
+    if (source->is_starved || source->is_closed)
+        return;
+    if (TAILQ_EMPTY(&private->starved))
+        loop_timer_start(source->transport->loop, &private->starved_timer, STARVED_RETRY_MS, starved_fired);
+    source->is_starved = true;
+    TAILQ_INSERT_TAIL(&private->starved, source, starved);
+}
+
+static void
+free_closed(struct transport_private *private)
+{
+    struct call_source *source, *next;
+
+    for (source = TAILQ_FIRST(&private->closed); source != NULL; source = next) {
+        next = TAILQ_NEXT(source, all);
+        if (source->outstanding > 0)
+            continue;
+        TAILQ_REMOVE(&private->closed, source, all);
+        source->ops->free(source);
+    }
+}
+
+static bool
+all_sent(const struct transport *transport)
+{
+    const struct call_source *source;
+
+    if (transport->outstanding > 0)
+        return false;
+    TAILQ_FOREACH(source, &transport->private->open, all) {
+        if (!source->ops->sent(source))
+            return false;
+    }
+    return true;
+}
+
+static void
+drain_ended(struct transport *transport)
+{
+    struct transport_private *private = transport->private;
+    void (*drained)(void *context) = private->drained;
+
+    private->drained = NULL;
+    loop_timer_stop(transport->loop, &private->drain_timer);
+    drained(transport->context);
+}
+
+static void
+before_wait(void *context)
+{
+    struct transport *transport = context;
+    struct transport_private *private = transport->private;
+    struct call_source *source;
+
+    for (unsigned n = private->nready; n > 0 && private->nready > 0; n--) {
+        source = TAILQ_FIRST(&private->ready);
+        TAILQ_REMOVE(&private->ready, source, ready);
+        private->nready--;
+        source->is_ready = false;
+        source->ops->resume(source);
+    }
+    if (private->before_wait != NULL)
+        private->before_wait(transport->context);
+    while ((source = TAILQ_FIRST(&private->dirty)) != NULL) {
+        TAILQ_REMOVE(&private->dirty, source, dirty);
+        source->is_dirty = false;
+        source->ops->flush(source);
+    }
+    if (!TAILQ_EMPTY(&private->closed))
+        free_closed(private);
+    if (private->drained != NULL && all_sent(transport))
+        drain_ended(transport);
+    loop_busy(transport->loop, private->nready > 0);
+}
+
+int
+transport_new(const struct transport_config *config, struct transport **out)
+{
+    struct transport *transport = calloc(1, sizeof(*transport));
+    struct transport_private *private = calloc(1, sizeof(*private));
+    int err = -ENOMEM;
+
+    assert(config->call_size >= sizeof(struct call));
+    if (transport == NULL || private == NULL)
+        goto fail;
+    transport->private = private;
+    transport->context = config->context;
+    private->transport = transport;
+    private->shared = config->shared;
+    private->programs = config->programs;
+    private->nprograms = config->nprograms;
+    private->call_size = config->call_size;
+    private->before_wait = config->before_wait;
+    TAILQ_INIT(&private->open);
+    TAILQ_INIT(&private->closed);
+    TAILQ_INIT(&private->dirty);
+    TAILQ_INIT(&private->ready);
+    TAILQ_INIT(&private->starved);
+    transport->buffers = buf_pool_new(&config->shared->budget);
+    if (transport->buffers == NULL)
+        goto fail;
+    err = loop_new(before_wait, transport, &transport->loop);
+    if (err < 0)
+        goto fail;
+    *out = transport;
+    return 0;
+fail:
+    if (transport != NULL)
+        buf_pool_free(transport->buffers);
+    free(private);
+    free(transport);
+    return err;
+}
+
+void
+transport_free(struct transport *transport)
+{
+    struct transport_private *private;
+    struct call_source *source;
+    struct buf *next;
+
+    if (transport == NULL)
+        return;
+    private = transport->private;
+    assert(transport->outstanding == 0);
+    transport->draining = true;
+    while ((source = TAILQ_FIRST(&private->open)) != NULL)
+        source->ops->close(source);
+    free_closed(private);
+    loop_free(transport->loop);
+    for (; private->slabs != NULL; private->slabs = next) {
+        next = private->slabs->next;
+        buf_put(private->slabs);
+    }
+    buf_pool_free(transport->buffers);
+    free(private);
+    free(transport);
+}
+
+int
+transport_add_connection(struct transport *transport, int fd)
+{
+    return conn_open(transport, fd);
+}
+
+int
+transport_add_datagram(struct transport *transport, int fd)
+{
+    return udp_open(transport, fd);
+}
+
+static void
+drain_timed_out(struct loop_timer *timer)
+{
+    struct transport_private *private =
+        (struct transport_private *)((char *)timer - offsetof(struct transport_private, drain_timer));
+
+    drain_ended(private->transport);
+}
+
+void
+transport_drain(struct transport *transport, uint64_t timeout_ms, void (*drained)(void *context))
+{
+    struct transport_private *private = transport->private;
+    struct call_source *source;
+
+    transport->draining = true;
+    private->drained = drained;
+    TAILQ_FOREACH(source, &private->open, all)
+        source->ops->stop(source);
+    loop_timer_start(transport->loop, &private->drain_timer, timeout_ms, drain_timed_out);
+}
