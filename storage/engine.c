@@ -57,11 +57,10 @@ engine_name(const struct engine *engine)
     return engine->kind->name;
 }
 
-void
-engine_fds(const struct engine *engine, int fds[2])
+int
+engine_fd(const struct engine *engine)
 {
-    fds[0] = engine->wake_fd;
-    fds[1] = engine->kind->fd(engine);
+    return engine->wake_fd;
 }
 
 unsigned

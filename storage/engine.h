@@ -2,9 +2,8 @@
  * storage/engine.h - how an event worker gets work done that may take time.
  *
  * Each event worker owns one engine. What is started on it between two engine_flush() goes out together: one submission
- * to the ring, one hand-off to the pool of blocking threads. When a descriptor of engine_fds() is readable,
- * engine_reap() finishes what is done. All functions run on the thread that called engine_new(), but for the step that
- * engine_run() is given.
+ * to the ring, one hand-off to the pool of blocking threads. When engine_fd() is readable, engine_reap() finishes what is
+ * done. All functions run on the thread that called engine_new(), but for the step that engine_run() is given.
  *
  * Two kinds: "uring" gives file data and flushes to an io_uring, "pool" does the same with plain calls on the pool's
  * threads. Name operations go to the pool in both.
@@ -40,8 +39,8 @@ void engine_free(struct engine *engine);
 /* "uring" or "pool". */
 const char *engine_name(const struct engine *engine);
 
-/* Descriptors to watch for reading; fds has room for two, the second is -1 where there is one only. */
-void engine_fds(const struct engine *engine, int fds[2]);
+/* The descriptor to watch for reading: then engine_reap() has something to do. */
+int engine_fd(const struct engine *engine);
 
 /* Hand over all that was started since the last call. To be called before the thread waits. */
 void engine_flush(struct engine *engine);

@@ -13,7 +13,6 @@ struct engine_kind {
     void (*start)(struct engine *engine, struct store_op *op);          /* op->io says what */
     void (*flush)(struct engine *engine);
     void (*reap)(struct engine *engine);
-    int (*fd)(const struct engine *engine);                             /* to watch, or -1 */
     void (*free)(struct engine *engine);
 };
 
@@ -21,7 +20,7 @@ struct engine_kind {
 struct engine {
     const struct engine_kind *kind;
     struct pool *pool;
-    int wake_fd;                        /* eventfd: `finished` is not empty */
+    int wake_fd;                        /* eventfd: something is done */
     unsigned pending;
     struct pool_work *first, *last;     /* the next hand-off to the pool */
     unsigned batch;

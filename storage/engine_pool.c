@@ -9,13 +9,6 @@ nothing(struct engine *engine)
     (void)engine;
 }
 
-static int
-no_fd(const struct engine *engine)
-{
-    (void)engine;
-    return -1;
-}
-
 static void
 pool_engine_free(struct engine *engine)
 {
@@ -28,7 +21,6 @@ static const struct engine_kind engine_pool_kind = {
     .start = engine_io_on_pool,
     .flush = nothing,
     .reap = nothing,
-    .fd = no_fd,
     .free = pool_engine_free,
 };
 

@@ -156,12 +156,6 @@ uring_reap(struct engine *engine)
     }
 }
 
-static int
-uring_fd(const struct engine *engine)
-{
-    return ((const struct uring_engine *)engine)->ring.ring_fd;
-}
-
 static void
 uring_free(struct engine *engine)
 {
@@ -177,7 +171,6 @@ static const struct engine_kind engine_uring_kind = {
     .start = uring_start,
     .flush = uring_flush,
     .reap = uring_reap,
-    .fd = uring_fd,
     .free = uring_free,
 };
 
@@ -216,8 +209,14 @@ engine_uring_new(const struct engine_config *config, struct engine **out)
     err = engine_init(&uring->engine, &engine_uring_kind, config->pool);
     if (err < 0)
         goto fail_ring;
+    /* Waiting for the ring's own descriptor loses completions where these are deferred (seen with Linux 6.18). */
+    err = io_uring_register_eventfd(&uring->ring, uring->engine.wake_fd);
+    if (err < 0)
+        goto fail_engine;
     *out = &uring->engine;
     return 0;
+fail_engine:
+    engine_fini(&uring->engine);
 fail_ring:
     io_uring_queue_exit(&uring->ring);
 fail:

@@ -180,7 +180,7 @@ posix_lookup(struct store_op *op)
 /*
  * The verifier of an EXCLUSIVE create, kept in the file's times as the kernel's nfsd does, so that it survives a restart:
  * 62 of its bits in the seconds (31 in each, which every file system keeps), 2 in the nanoseconds of atime, and in the
- * rest of the nanoseconds a sum over it that tells such times from ordinary ones.
+ * rest of the nanoseconds a sum over it, never zero, that tells such times from ordinary ones.
  */
 static void
 verifier_times(const uint8_t verifier[STORE_VERIFIER_SIZE], struct timespec times[2])
@@ -188,7 +188,7 @@ verifier_times(const uint8_t verifier[STORE_VERIFIER_SIZE], struct timespec time
     uint64_t bits, sum;
 
     memcpy(&bits, verifier, sizeof(bits));
-    sum = (bits ^ bits >> 31) * 0x9e3779b97f4a7c15u;
+    sum = (bits ^ bits >> 31) * 0x9e3779b97f4a7c15u | 0x100u;
     times[0].tv_sec = (time_t)(bits >> 33);
     times[1].tv_sec = (time_t)(bits >> 2 & 0x7fffffff);
     times[0].tv_nsec = (long)((bits & 3) | (sum >> 40 & 0xffffff) << 2);

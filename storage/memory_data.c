@@ -1,0 +1,137 @@
+/* storage/memory_data.c - READ, WRITE, COMMIT and READLINK (RFC 1813 3.3.5-7, 3.3.21), and setting a file's size. */
+#include "storage/memory_private.h"
+
+#include <string.h>
+#include <sys/param.h>
+
+static int
+must_be_regular(const struct memory_node *node)
+{
+    if (S_ISDIR(node->mode))
+        return -EISDIR;
+    return S_ISREG(node->mode) ? 0 : -EINVAL;
+}
+
+void
+memory_resize(struct memory_store *store, struct memory_node *node, uint64_t size)
+{
+    struct memory_pages *pages = &node->file.pages;
+    uint8_t *last;
+
+    if (size < node->size) {
+        store->bytes -= MEMORY_PAGE * memory_pages_cut(pages, (size + MEMORY_PAGE - 1) / MEMORY_PAGE);
+        last = memory_pages_find(pages, size / MEMORY_PAGE);
+        if (last != NULL)                               /* zeros are read there when the file grows again */
+            memset(last + size % MEMORY_PAGE, 0, MEMORY_PAGE - size % MEMORY_PAGE);
+    }
+    node->size = size;
+    node->file.exclusive = false;
+}
+
+int
+memory_readlink(struct memory_store *store, struct store_op *op)
+{
+    struct memory_node *node = memory_node(op->node);
+
+    (void)store;
+    if (!S_ISLNK(node->mode))
+        return -EINVAL;
+    op->r.readlink.len = MIN(node->size, op->u.readlink.size);
+    memcpy(op->u.readlink.text, node->text, op->r.readlink.len);
+    return 0;
+}
+
+int
+memory_read(struct memory_store *store, struct store_op *op)
+{
+    struct memory_node *node = memory_node(op->node);
+    uint64_t offset = op->u.read.offset;
+    uint8_t *to = op->u.read.data;
+    const uint8_t *page;
+    uint32_t left, part;
+    int err = must_be_regular(node);
+
+    (void)store;
+    if (err < 0)
+        return err;
+    if (!memory_may_use_data(node, op->cred, MAY_READ))
+        return -EACCES;
+    left = offset < node->size ? MIN(op->u.read.length, node->size - offset) : 0;
+    op->r.read.done = left;
+    op->r.read.eof = offset >= node->size || left == node->size - offset;
+    for (; left > 0; left -= part, offset += part, to += part) {
+        part = MIN(left, MEMORY_PAGE - offset % MEMORY_PAGE);
+        page = memory_pages_find(&node->file.pages, offset / MEMORY_PAGE);
+        if (page != NULL)
+            memcpy(to, page + offset % MEMORY_PAGE, part);
+        else
+            memset(to, 0, part);
+    }
+    return 0;
+}
+
+/* The page to write to, made if need be. Returns 0, -ENOSPC or -ENOMEM. */
+static int
+writable_page(struct memory_store *store, struct memory_node *node, uint64_t number, uint8_t **page)
+{
+    *page = memory_pages_find(&node->file.pages, number);
+    if (*page != NULL)
+        return 0;
+    if (!memory_has_room(store, 0, MEMORY_PAGE))
+        return -ENOSPC;
+    *page = memory_pages_add(&node->file.pages, number);
+    if (*page == NULL)
+        return -ENOMEM;
+    store->bytes += MEMORY_PAGE;
+    return 0;
+}
+
+int
+memory_write(struct memory_store *store, struct store_op *op)
+{
+    struct memory_node *node = memory_node(op->node);
+    uint64_t offset = op->u.write.offset;
+    const uint8_t *from = op->u.write.data;
+    uint32_t left = op->u.write.length;
+    uint32_t part;
+    uint8_t *page;
+    int err = must_be_regular(node);
+
+    op->r.write.committed = STORE_FILE_SYNC;            /* there is nothing that it could be lost from */
+    if (err < 0)
+        return err;
+    if (!memory_may_use_data(node, op->cred, MAY_WRITE))
+        return -EACCES;
+    if (left == 0)
+        return 0;
+    if (offset > MEMORY_SIZE_MAX - left)
+        return -EFBIG;
+    for (; left > 0; left -= part, offset += part, from += part) {
+        err = writable_page(store, node, offset / MEMORY_PAGE, &page);
+        if (err < 0)
+            break;
+        part = MIN(left, MEMORY_PAGE - offset % MEMORY_PAGE);
+        memcpy(page + offset % MEMORY_PAGE, from, part);
+    }
+    op->r.write.done = op->u.write.length - left;
+    if (op->r.write.done == 0)
+        return err;
+    node->size = MAX(node->size, offset);
+    node->file.exclusive = false;
+    if (op->cred->uid != 0)
+        memory_drop_setid(node);
+    memory_modify(node);
+    return 0;
+}
+
+int
+memory_commit(struct memory_store *store, struct store_op *op)
+{
+    struct memory_node *node = memory_node(op->node);
+    int err = must_be_regular(node);
+
+    (void)store;
+    if (err < 0)
+        return err;
+    return memory_may_use_data(node, op->cred, MAY_WRITE) ? 0 : -EACCES;
+}
