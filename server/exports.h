@@ -1,8 +1,8 @@
 /*
  * server/exports.h - which directories are served, to whom, and how.
  *
- * A set of exports is built whole from exports(5) lines, never changed afterwards, and counted: a reload makes a new set
- * beside the old one and swaps. Exports whose directory is the same share their store over a reload.
+ * A set of exports is built whole from exports(5) lines, never changed afterwards, and counted: a reload makes a new
+ * set beside the old one and swaps. Exports whose directory is the same share their store over a reload.
  */
 #ifndef RINGNFS_SERVER_EXPORTS_H
 #define RINGNFS_SERVER_EXPORTS_H
@@ -80,8 +80,8 @@ int exports_check(const struct exports_source *source, char *error, size_t error
 /*
  * Read and open everything: returns 0 and a set with one reference, or -errno: -EINVAL for a mistake in a line (error:
  * file, line, column, what was read, what would be right), the error of the file or directory that cannot be opened
- * otherwise. old: the set in use, whose stores are shared; may be NULL. On success error holds what should be told but is
- * no mistake, on one line, or "". May block on the disk. Any thread.
+ * otherwise. old: the set in use, whose stores are shared; may be NULL. On success error holds what should be told but
+ * is no mistake, on one line, or "". May block on the disk. Any thread.
  */
 int exports_load(const struct exports_source *source, const struct settings *settings, struct exports *old,
                  struct exports **set, char *error, size_t error_size);

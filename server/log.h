@@ -2,8 +2,8 @@
  * server/log.h - what is told to the operator: one line an event, with what, who and why.
  *
  * A logger belongs to a server; there is none for the whole process. Lines go to a descriptor (standard error) as
- * "ringnfsd: level: text" or, with timestamps, "2026-01-31T12:00:00.000Z level text", each with one write(2) and at most
- * LOG_LINE_MAX bytes long. Any thread.
+ * "ringnfsd: level: text" or, with timestamps, "2026-01-31T12:00:00.000Z level text", each with one write(2) and of
+ * LOG_LINE_MAX bytes at most. Any thread.
  *
  * Bytes from the network or from files are quoted first (log_quote); control characters that come through all the same
  * are written as '?', so that nobody can forge a line.
@@ -33,8 +33,8 @@ void log_write(const struct log *log, enum log_level level, const char *format, 
 #define log_debug(log, ...) log_write(log, LOG_DEBUG_LEVEL, __VA_ARGS__)
 
 /*
- * Make bytes fit to be read: printable ASCII as it is, all else and the backslash as three octal digits, "\040"-like, as
- * exports(5) would have them. out (size bytes, at least 4) is NUL-terminated and ends in "..." when it was too small.
+ * Make bytes fit to be read: printable ASCII as it is, all else and the backslash as "\012", three octal digits, which
+ * exports(5) would read back. out (size bytes, at least 4) is NUL-terminated and ends in "..." when it was too small.
  * Returns out.
  */
 const char *log_quote(char *out, size_t size, const void *bytes, size_t len);

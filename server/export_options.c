@@ -1,0 +1,360 @@
+/* server/export_options.c - see export_options.h. */
+#include "server/export_options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/log.h"
+#include "server/text.h"
+
+#define ANON_ID 65534                                    /* nobody and nogroup; -2 in 16 bits */
+#define LAST_ID UINT64_C(4294967294)                     /* -2 in 32 bits; -1 means "none" to the kernel */
+#define UUID_DIGITS 32
+#define SHOWN_MAX 96                                     /* bytes of a wrong word that are shown */
+#define HELP_INDENT 22
+
+enum option_type {
+    OPTION_FLAG,                        /* sets a bool to flag */
+    OPTION_NOTHING,                     /* says what we do anyway */
+    OPTION_ID,                          /* uint32_t; -2 is 4294967294 */
+    OPTION_SIZE,                        /* uint32_t, bytes; a multiple of 512 */
+    OPTION_DIR,                         /* const char *: an absolute path, owned */
+    OPTION_FSID,
+    OPTION_SEC,                         /* a list of flavours, of which sys is the only one there is */
+    OPTION_REFUSED                      /* of exports(5); help says why it is not taken */
+};
+
+struct export_option {
+    const char *name;
+    enum option_type type;
+    size_t offset;
+    bool flag;
+    uint64_t min, max;
+    const char *value;                  /* what follows the "=", for people; NULL: there is no value */
+    const char *help;
+};
+
+#define AT(field)               .offset = offsetof(struct export_rights, field)
+#define FLAG(field, on)         .type = OPTION_FLAG, AT(field), .flag = on
+#define NOTHING                 .type = OPTION_NOTHING
+#define ID(field)               .type = OPTION_ID, AT(field), .max = LAST_ID, .value = "ID"
+#define SIZE(field, from, to)   .type = OPTION_SIZE, AT(field), .min = from, .max = to, .value = "BYTES"
+#define REFUSED                 .type = OPTION_REFUSED
+#define NOT_YET                 "is not supported in this version"
+#define NFS4_ONLY               "belongs to NFSv4: this server speaks NFSv3"
+
+static const struct export_option export_options[] = {
+    { "ro", FLAG(read_only, true), .help = "Refuse every change (default)." },
+    { "rw", FLAG(read_only, false), .help = "Allow changes." },
+    { "sync", FLAG(async, false), .help = "Reply once a change is on disk (default)." },
+    { "async", FLAG(async, true), .help = "Reply before changes are on disk; a crash of the server loses them." },
+    { "secure", FLAG(secure, true), .help = "Take calls from ports below 1024 only (default)." },
+    { "insecure", FLAG(secure, false), .help = "Take calls from any port." },
+    { "wdelay", FLAG(wdelay, true), .help = "Let writes that arrive together share one flush (default)." },
+    { "no_wdelay", FLAG(wdelay, false), .help = "Flush each stable write by itself." },
+    { "root_squash", FLAG(root_squash, true), .help = "Take uid 0 and gid 0 for anonuid and anongid (default)." },
+    { "no_root_squash", FLAG(root_squash, false), .help = "Let the client's root be root." },
+    { "all_squash", FLAG(all_squash, true), .help = "Take every caller for anonuid and anongid." },
+    { "no_all_squash", FLAG(all_squash, false), .help = "Take callers for whom they say they are (default)." },
+    { "anonuid", ID(anon_uid), .help = "The uid of squashed callers; default 65534, -2 is 4294967294." },
+    { "anongid", ID(anon_gid), .help = "The gid of squashed callers; default 65534, -2 is 4294967294." },
+    { "fsid", .type = OPTION_FSID, .value = "NUMBER|root|UUID",
+      .help = "Names the export in file handles, whatever directory is behind it." },
+    { "path", .type = OPTION_DIR, AT(dir), .value = "DIR", .help = "Serve this directory under the export's name." },
+    { "rtmax", SIZE(rtmax, 4 << 10, 4 << 20), .help = "Largest READ answered in one reply; default: the server's." },
+    { "wtmax", SIZE(wtmax, 4 << 10, 4 << 20), .help = "Largest WRITE taken in one call; default: the server's." },
+    { "dtpref", SIZE(dtpref, 4 << 10, 1 << 20), .help = "Preferred size of a READDIR reply; default: the server's." },
+    { "no_subtree_check", FLAG(subtree_check, false), .help = "Check the export of a handle, not its directory "
+                                                              "(default)." },
+    { "hide", NOTHING, .help = "Do not show file systems that are mounted inside of the export (always so)." },
+    { "nocrossmnt", NOTHING, .help = "The same as hide." },
+    { "no_acl", NOTHING, .help = "Do not tell clients of POSIX ACLs (always so)." },
+    { "auth_nlm", NOTHING, .help = "Check who asks for a lock (there are no locks yet)." },
+    { "secure_locks", NOTHING, .help = "The same as auth_nlm." },
+    { "no_pnfs", NOTHING, .help = "No parallel NFS (always so)." },
+    { "sec", .type = OPTION_SEC, .value = "sys", .help = "Callers say who they are (AUTH_SYS); there is no other." },
+
+    { "subtree_check", REFUSED, .help = NOT_YET },
+    { "crossmnt", REFUSED, .help = NOT_YET },
+    { "nohide", REFUSED, .help = NOT_YET },
+    { "mp", REFUSED, .help = NOT_YET },
+    { "mountpoint", REFUSED, .help = NOT_YET },
+    { "nordirplus", REFUSED, .help = NOT_YET },
+    { "acl", REFUSED, .help = NOT_YET },
+    { "insecure_locks", REFUSED, .help = NOT_YET },
+    { "no_auth_nlm", REFUSED, .help = NOT_YET },
+    { "squash_uids", REFUSED, .help = NOT_YET },
+    { "squash_gids", REFUSED, .help = NOT_YET },
+    { "reexport", REFUSED, .help = NOT_YET },
+    { "xprtsec", REFUSED, .help = NOT_YET },
+    { "refer", REFUSED, .help = NFS4_ONLY },
+    { "replicas", REFUSED, .help = NFS4_ONLY },
+    { "pnfs", REFUSED, .help = NFS4_ONLY },
+    { "security_label", REFUSED, .help = NFS4_ONLY },
+};
+
+#define OPTIONS (sizeof(export_options) / sizeof(*export_options))
+
+void
+export_rights_init(struct export_rights *rights)
+{
+    *rights = (struct export_rights){
+        .read_only = true, .secure = true, .wdelay = true, .root_squash = true,
+        .anon_uid = ANON_ID, .anon_gid = ANON_ID
+    };
+}
+
+int
+export_rights_copy(struct export_rights *rights, const struct export_rights *from)
+{
+    *rights = *from;
+    if (from->dir == NULL)
+        return 0;
+    rights->dir = strdup(from->dir);
+    return rights->dir != NULL ? 0 : -ENOMEM;
+}
+
+void
+export_rights_fini(struct export_rights *rights)
+{
+    free((char *)rights->dir);
+    rights->dir = NULL;
+}
+
+static const char *
+option_name(size_t i)
+{
+    return i < OPTIONS ? export_options[i].name : NULL;
+}
+
+static const struct export_option *
+find_option(const char *name, size_t len)
+{
+    size_t i;
+
+    for (i = 0; i < OPTIONS; i++)
+        if (strlen(export_options[i].name) == len && memcmp(export_options[i].name, name, len) == 0)
+            return &export_options[i];
+    return NULL;
+}
+
+static int
+apply_id(const struct export_option *row, struct export_rights *rights, const char *value, char *error,
+         size_t error_size)
+{
+    char shown[SHOWN_MAX];
+    uint64_t id = LAST_ID;
+    uint32_t narrow;
+    int err = strcmp(value, "-2") == 0 ? 0 : text_number(value, &id);
+
+    if (err == -EINVAL && value[0] != '-') {
+        snprintf(error, error_size, "%s: %s is not a number", row->name,
+                 log_quote(shown, sizeof(shown), value, strlen(value)));
+        return -EINVAL;
+    }
+    if (err < 0 || id > row->max) {
+        snprintf(error, error_size, "%s: %s is out of range (0 to 4294967294, or -2)", row->name,
+                 log_quote(shown, sizeof(shown), value, strlen(value)));
+        return -EINVAL;
+    }
+    narrow = (uint32_t)id;
+    memcpy((char *)rights + row->offset, &narrow, sizeof(narrow));
+    return 0;
+}
+
+static int
+apply_size(const struct export_option *row, struct export_rights *rights, const char *value, char *error,
+           size_t error_size)
+{
+    char shown[SHOWN_MAX], min[24], max[24];
+    uint64_t bytes;
+    uint32_t narrow;
+    int err = text_size(value, &bytes);
+
+    log_quote(shown, sizeof(shown), value, strlen(value));
+    if (err == -EINVAL) {
+        snprintf(error, error_size, "%s: %s is not a size (a number, or one with K or M behind it)", row->name, shown);
+        return -EINVAL;
+    }
+    if (err < 0 || bytes < row->min || bytes > row->max) {
+        snprintf(error, error_size, "%s: %s is out of range (%s to %s)", row->name, shown,
+                 text_format_size(min, sizeof(min), row->min), text_format_size(max, sizeof(max), row->max));
+        return -EINVAL;
+    }
+    if (bytes % 512 != 0) {
+        snprintf(error, error_size, "%s: %s is not a multiple of 512", row->name, shown);
+        return -EINVAL;
+    }
+    narrow = (uint32_t)bytes;
+    memcpy((char *)rights + row->offset, &narrow, sizeof(narrow));
+    return 0;
+}
+
+static int
+apply_dir(struct export_rights *rights, const char *value, char *error, size_t error_size)
+{
+    char shown[SHOWN_MAX];
+    char *copy;
+
+    if (value[0] != '/') {
+        snprintf(error, error_size, "path: %s is not an absolute path",
+                 log_quote(shown, sizeof(shown), value, strlen(value)));
+        return -EINVAL;
+    }
+    copy = strdup(value);
+    if (copy == NULL) {
+        snprintf(error, error_size, "path: out of memory");
+        return -ENOMEM;
+    }
+    free((char *)rights->dir);
+    rights->dir = copy;
+    return 0;
+}
+
+/* 32 hexadecimal digits with any punctuation among them, as exports(5) has it. */
+static bool
+read_uuid(const char *text, uint64_t uuid[2])
+{
+    unsigned digits = 0, digit;
+
+    uuid[0] = uuid[1] = 0;
+    for (; *text != '\0'; text++) {
+        if (ispunct((unsigned char)*text))
+            continue;
+        if (!isxdigit((unsigned char)*text) || digits == UUID_DIGITS)
+            return false;
+        digit = isdigit((unsigned char)*text) ? *text - '0' : tolower((unsigned char)*text) - 'a' + 10;
+        uuid[digits / 16] = uuid[digits / 16] << 4 | digit;
+        digits++;
+    }
+    return digits == UUID_DIGITS;
+}
+
+static int
+apply_fsid(struct export_rights *rights, const char *value, char *error, size_t error_size)
+{
+    char shown[SHOWN_MAX];
+    uint64_t fsid[2] = { 0, 0 };
+
+    if (strcmp(value, "root") != 0 && !read_uuid(value, fsid)) {
+        fsid[0] = 0;
+        if (text_number(value, &fsid[1]) < 0 || fsid[1] > UINT32_MAX) {
+            snprintf(error, error_size, "fsid: %s is neither a number (0 to 4294967295) nor root nor a UUID",
+                     log_quote(shown, sizeof(shown), value, strlen(value)));
+            return -EINVAL;
+        }
+    }
+    rights->has_fsid = true;
+    memcpy(rights->fsid, fsid, sizeof(fsid));
+    return 0;
+}
+
+static int
+apply_sec(const char *value, char *error, size_t error_size)
+{
+    char shown[SHOWN_MAX];
+
+    if (strcmp(value, "sys") == 0)
+        return 0;
+    snprintf(error, error_size, "sec: %s is not supported in this version (there is sys only)",
+             log_quote(shown, sizeof(shown), value, strlen(value)));
+    return -EINVAL;
+}
+
+static int
+apply_row(const struct export_option *row, struct export_rights *rights, const char *value, char *error,
+          size_t error_size)
+{
+    switch (row->type) {
+    case OPTION_FLAG:
+        memcpy((char *)rights + row->offset, &row->flag, sizeof(row->flag));
+        return 0;
+    case OPTION_NOTHING:
+        return 0;
+    case OPTION_ID:
+        return apply_id(row, rights, value, error, error_size);
+    case OPTION_SIZE:
+        return apply_size(row, rights, value, error, error_size);
+    case OPTION_DIR:
+        return apply_dir(rights, value, error, error_size);
+    case OPTION_FSID:
+        return apply_fsid(rights, value, error, error_size);
+    case OPTION_SEC:
+        return apply_sec(value, error, error_size);
+    case OPTION_REFUSED:
+        snprintf(error, error_size, "option %s %s", row->name, row->help);
+        return -EINVAL;
+    }
+    return -EINVAL;
+}
+
+int
+export_option_apply(struct export_rights *rights, const char *option, char *error, size_t error_size)
+{
+    size_t len = strcspn(option, "=");
+    const char *value = option[len] == '=' ? option + len + 1 : NULL;
+    const struct export_option *row = find_option(option, len);
+    char shown[SHOWN_MAX], hint[SHOWN_MAX], name[SHOWN_MAX];
+
+    if (row == NULL) {
+        snprintf(name, sizeof(name), "%.*s", (int)len, option);
+        snprintf(error, error_size, "unknown option %s%s", log_quote(shown, sizeof(shown), option, len),
+                 text_suggest(hint, sizeof(hint), name, option_name));
+        return -EINVAL;
+    }
+    if (row->type != OPTION_REFUSED && row->value == NULL && value != NULL) {
+        snprintf(error, error_size, "option %s takes no value", row->name);
+        return -EINVAL;
+    }
+    if (row->value != NULL && (value == NULL || *value == '\0')) {
+        snprintf(error, error_size, "option %s needs a value (%s=%s)", row->name, row->name, row->value);
+        return -EINVAL;
+    }
+    return apply_row(row, rights, value, error, error_size);
+}
+
+static void
+format_head(const struct export_option *row, char *out, size_t size)
+{
+    snprintf(out, size, "%s%s%s", row->name, row->value != NULL ? "=" : "", row->value != NULL ? row->value : "");
+}
+
+void
+export_options_print_help(FILE *out)
+{
+    size_t i;
+
+    fprintf(out, "Exports are written as in exports(5): DIRECTORY CLIENT(OPTION,...) ...\n"
+                 "CLIENT is an address, a network (10.0.0.0/8) or * for everyone. Options:\n");
+    for (i = 0; i < OPTIONS; i++) {
+        const struct export_option *row = &export_options[i];
+        char head[64];
+
+        if (row->type == OPTION_REFUSED)
+            continue;
+        format_head(row, head, sizeof(head));
+        text_print_help(out, head, HELP_INDENT, row->help);
+    }
+}
+
+void
+export_options_print_roff(FILE *out)
+{
+    size_t i;
+
+    for (i = 0; i < OPTIONS; i++) {
+        const struct export_option *row = &export_options[i];
+        char head[64];
+
+        if (row->type == OPTION_REFUSED)
+            continue;
+        format_head(row, head, sizeof(head));
+        fprintf(out, ".TP\n.B ");
+        text_print_roff(out, head);
+        fprintf(out, "\n");
+        text_print_roff(out, row->help);
+        fprintf(out, "\n");
+    }
+}

@@ -1,0 +1,434 @@
+/* server/options.c - see options.h. */
+#include "server/options.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/log.h"
+#include "server/text.h"
+
+#define EXPORTS_FILE "/etc/exports"
+#define EXPORTS_DIR "/etc/exports.d/"                    /* the slash: it may be missing */
+#define SHOWN_MAX 128                                    /* bytes of a wrong word that are shown */
+#define HELP_INDENT 30
+#define LONG_VALUE 256                                   /* getopt's value of row i is LONG_VALUE + i */
+
+enum option_kind {
+    KIND_SETTING,                       /* name is a setting; the value is the argument */
+    KIND_SET, KIND_CONFIG, KIND_EXPORT, KIND_EXPORTS, KIND_ADDRESS, KIND_READY_FD, KIND_PRINT_PORTS, KIND_FOREGROUND,
+    KIND_ACTION                         /* do something else than to serve */
+};
+
+struct option_row {
+    const char *name;
+    char letter;                        /* '\0': none */
+    const char *argument;               /* for people; NULL: there is none */
+    enum option_kind kind;
+    const char *setting;                /* KIND_SETTING */
+    enum options_action action;         /* KIND_ACTION */
+    const char *help;                   /* NULL: for the build only */
+};
+
+static const struct option_row rows[] = {
+    { "export", 'e', "LINE", KIND_EXPORT,
+      .help = "Export what this line of exports(5) says, e.g. '/srv/data 10.0.0.0/8(rw)'; may be repeated." },
+    { "exports", 'E', "FILE", KIND_EXPORTS,
+      .help = "Read exports from this file, or from all *.exports of this directory; may be repeated. Without -e and "
+              "-E: /etc/exports and /etc/exports.d/*.exports." },
+    { "config", 'c', "FILE", KIND_CONFIG, .help = "Read settings from this file." },
+    { "port", 'p', "N", KIND_SETTING, .setting = "port",
+      .help = "TCP and UDP port, default 2049; 0 lets the kernel choose." },
+    { "mount-port", 'm', "N", KIND_SETTING, .setting = "mount_port",
+      .help = "Another port for MOUNT; default: the same." },
+    { "address", 'a', "ADDR", KIND_ADDRESS,
+      .help = "Listen on this IPv4 or IPv6 address; may be repeated. Default: all." },
+    { "rpcbind", '\0', "auto|system|off", KIND_SETTING, .setting = "rpcbind",
+      .help = "Whether to register with the system's rpcbind." },
+    { "threads", '\0', "N", KIND_SETTING, .setting = "threads",
+      .help = "Threads for operations that wait for a disk, default 8." },
+    { "set", '\0', "KEY=VALUE", KIND_SET, .help = "Change a setting (--help-settings lists them); may be repeated." },
+    { "foreground", 'f', NULL, KIND_FOREGROUND, .help = "Stay in the foreground." },
+    { "print-ports", '\0', NULL, KIND_PRINT_PORTS,
+      .help = "Print a line of JSON with the ports once calls are accepted." },
+    { "ready-fd", '\0', "N", KIND_READY_FD,
+      .help = "Write the same line to this descriptor and close it." },
+    { "check", '\0', NULL, KIND_ACTION, .action = ACTION_CHECK,
+      .help = "Check settings and exports, then end: 0 if they are good, 1 or 2 as at a start." },
+    { "help", 'h', NULL, KIND_ACTION, .action = ACTION_HELP, .help = "Print this." },
+    { "help-settings", '\0', NULL, KIND_ACTION, .action = ACTION_HELP_SETTINGS, .help = "Print all settings." },
+    { "help-exports", '\0', NULL, KIND_ACTION, .action = ACTION_HELP_EXPORTS, .help = "Print all export options." },
+    { "version", 'V', NULL, KIND_ACTION, .action = ACTION_VERSION, .help = "Print the version." },
+    { "print-roff", '\0', "options|settings|exports", KIND_ACTION, .action = ACTION_ROFF },
+};
+
+#define ROWS (sizeof(rows) / sizeof(*rows))
+
+static const char *
+row_name(size_t i)
+{
+    return i < ROWS ? rows[i].name : NULL;
+}
+
+/* What getopt_long() wants: long options, and ":e:E:...". */
+static void
+make_getopt(struct option longs[ROWS + 1], char shorts[2 * ROWS + 2])
+{
+    size_t i, used = 0;
+
+    memset(longs, 0, (ROWS + 1) * sizeof(*longs));
+    shorts[used++] = ':';                                /* tell a missing argument from an unknown option */
+    for (i = 0; i < ROWS; i++) {
+        longs[i].name = rows[i].name;
+        longs[i].has_arg = rows[i].argument != NULL ? required_argument : no_argument;
+        longs[i].val = LONG_VALUE + (int)i;
+        if (rows[i].letter == '\0')
+            continue;
+        shorts[used++] = rows[i].letter;
+        if (rows[i].argument != NULL)
+            shorts[used++] = ':';
+    }
+    shorts[used] = '\0';
+}
+
+static const struct option_row *
+find_row(int value)
+{
+    size_t i;
+
+    if (value >= LONG_VALUE && (size_t)(value - LONG_VALUE) < ROWS)
+        return &rows[value - LONG_VALUE];
+    for (i = 0; i < ROWS; i++)
+        if (value != '\0' && rows[i].letter == value)
+            return &rows[i];
+    return NULL;
+}
+
+static int
+refuse_long(const char *word, char *error, size_t error_size)
+{
+    char name[SHOWN_MAX], shown[SHOWN_MAX];
+    const char *near;
+    size_t i, like = 0;
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+    for (i = 0; i < ROWS; i++)
+        like += strncmp(rows[i].name, name, strlen(name)) == 0;
+    log_quote(shown, sizeof(shown), name, strlen(name));
+    near = text_near(name, row_name);
+    if (like > 1)
+        snprintf(error, error_size, "option --%s is ambiguous", shown);
+    else if (near != NULL)
+        snprintf(error, error_size, "unknown option --%s (did you mean --%s?)", shown, near);
+    else
+        snprintf(error, error_size, "unknown option --%s", shown);
+    return -EINVAL;
+}
+
+/* Say what getopt_long() did not like; word is where it stands. */
+static int
+refuse_option(int found, const char *word, char *error, size_t error_size)
+{
+    const struct option_row *row = find_row(optopt);
+    char letter = (char)optopt, shown[SHOWN_MAX];
+
+    if (found == ':') {
+        assert(row != NULL);
+        snprintf(error, error_size, "option --%s needs a value (%s)", row->name, row->argument);
+    } else if (optopt == 0) {
+        return refuse_long(word, error, error_size);
+    } else if (row != NULL) {
+        snprintf(error, error_size, "option --%s takes no value", row->name);
+    } else {
+        snprintf(error, error_size, "unknown option -%s", log_quote(shown, sizeof(shown), &letter, 1));
+    }
+    return -EINVAL;
+}
+
+static int
+take_set(struct options *options, const char *text, char *error, size_t error_size)
+{
+    const char *equals = strchr(text, '=');
+    char shown[SHOWN_MAX];
+    char *key;
+    int err;
+
+    if (equals == NULL || equals == text) {
+        snprintf(error, error_size, "--set %s: this is not KEY=VALUE",
+                 log_quote(shown, sizeof(shown), text, strlen(text)));
+        return -EINVAL;
+    }
+    key = strndup(text, (size_t)(equals - text));
+    if (key == NULL) {
+        snprintf(error, error_size, "--set: out of memory");
+        return -ENOMEM;
+    }
+    err = settings_set(&options->settings, key, equals + 1, error, error_size);
+    free(key);
+    return err;
+}
+
+static int
+take_address(struct options *options, const char *text, char *error, size_t error_size)
+{
+    const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM };
+    struct addrinfo *found;
+    char shown[SHOWN_MAX];
+
+    if (getaddrinfo(text, NULL, &hints, &found) != 0) {
+        snprintf(error, error_size, "--address: %s is not a numeric IPv4 or IPv6 address",
+                 log_quote(shown, sizeof(shown), text, strlen(text)));
+        return -EINVAL;
+    }
+    memcpy(&options->addresses[options->naddresses++], found->ai_addr, found->ai_addrlen);
+    freeaddrinfo(found);
+    return 0;
+}
+
+static int
+take_ready_fd(struct options *options, const char *text, char *error, size_t error_size)
+{
+    char shown[SHOWN_MAX];
+    uint64_t fd;
+
+    if (text_number(text, &fd) < 0 || fd > INT_MAX || fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0) {
+        snprintf(error, error_size, "--ready-fd: %s is not an open descriptor",
+                 log_quote(shown, sizeof(shown), text, strlen(text)));
+        return -EINVAL;
+    }
+    options->ready_fd = (int)fd;
+    return 0;
+}
+
+static int
+take_string(char **list, size_t *count, const char *text, char *error, size_t error_size)
+{
+    list[*count] = strdup(text);
+    if (list[*count] == NULL) {
+        snprintf(error, error_size, "out of memory");
+        return -ENOMEM;
+    }
+    ++*count;
+    return 0;
+}
+
+/* Do what an option says; a configuration file has been read before all others. */
+static int
+take_option(struct options *options, const struct option_row *row, const char *argument, char *error,
+            size_t error_size)
+{
+    switch (row->kind) {
+    case KIND_SETTING:
+        return settings_set(&options->settings, row->setting, argument, error, error_size);
+    case KIND_SET:
+        return take_set(options, argument, error, error_size);
+    case KIND_CONFIG:
+        return 0;
+    case KIND_EXPORT:
+        return take_string(options->lines, &options->nlines, argument, error, error_size);
+    case KIND_EXPORTS:
+        return take_string(options->files, &options->nfiles, argument, error, error_size);
+    case KIND_ADDRESS:
+        return take_address(options, argument, error, error_size);
+    case KIND_READY_FD:
+        return take_ready_fd(options, argument, error, error_size);
+    case KIND_PRINT_PORTS:
+        options->print_ports = true;
+        return 0;
+    case KIND_FOREGROUND:
+        options->foreground = true;
+        return 0;
+    case KIND_ACTION:
+        options->action = row->action;
+        options->roff = argument;
+        return 0;
+    }
+    return -EINVAL;
+}
+
+/* Go through the command line: for the configuration file alone, or for everything else. */
+static int
+walk(struct options *options, int argc, char **argv, bool config, char *error, size_t error_size)
+{
+    struct option longs[ROWS + 1];
+    char shorts[2 * ROWS + 2], shown[SHOWN_MAX];
+    int found, err = 0;
+
+    make_getopt(longs, shorts);
+    optind = 0;                                          /* glibc: begin afresh */
+    opterr = 0;
+    while (err == 0 && (found = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+        const struct option_row *row = find_row(found);
+
+        if (row == NULL)
+            return refuse_option(found, argv[optind - 1], error, error_size);
+        if (config && row->kind == KIND_CONFIG)
+            err = settings_load(&options->settings, optarg, error, error_size);
+        else if (!config)
+            err = take_option(options, row, optarg, error, error_size);
+    }
+    if (err == 0 && optind < argc) {
+        snprintf(error, error_size, "unexpected argument %s (directories are exported with -e 'DIR CLIENT(OPTIONS)')",
+                 log_quote(shown, sizeof(shown), argv[optind], strlen(argv[optind])));
+        return -EINVAL;
+    }
+    return err;
+}
+
+static int
+use_default_exports(struct options *options, char *error, size_t error_size)
+{
+    int err;
+
+    if (access(EXPORTS_FILE, F_OK) < 0) {
+        snprintf(error, error_size, "nothing to export: use -e 'DIR CLIENT(OPTIONS)' or -E FILE (there is no "
+                 EXPORTS_FILE ")");
+        return -EINVAL;
+    }
+    err = take_string(options->files, &options->nfiles, EXPORTS_FILE, error, error_size);
+    if (err == 0)
+        err = take_string(options->files, &options->nfiles, EXPORTS_DIR, error, error_size);
+    return err;
+}
+
+/* A daemon leaves the directory that it was started in, and still reads its files when it is told to. */
+static int
+make_files_absolute(struct options *options, char *error, size_t error_size)
+{
+    char *cwd = getcwd(NULL, 0), *absolute;
+    size_t i;
+    int err = cwd == NULL ? -errno : 0;
+
+    for (i = 0; i < options->nfiles && err == 0; i++) {
+        if (options->files[i][0] == '/')
+            continue;
+        if (asprintf(&absolute, "%s/%s", cwd, options->files[i]) < 0) {
+            err = -ENOMEM;
+            break;
+        }
+        free(options->files[i]);
+        options->files[i] = absolute;
+    }
+    free(cwd);
+    if (err < 0)
+        snprintf(error, error_size, "the current directory: %s", strerror(-err));
+    return err;
+}
+
+int
+options_parse(struct options *options, int argc, char **argv, char *error, size_t error_size)
+{
+    size_t room = (size_t)argc + 2;                      /* more than any list can get entries, with the defaults */
+    int err;
+
+    memset(options, 0, sizeof(*options));
+    options->ready_fd = -1;
+    settings_init(&options->settings);
+    options->files = calloc(room, sizeof(*options->files));
+    options->lines = calloc(room, sizeof(*options->lines));
+    options->addresses = calloc(room, sizeof(*options->addresses));
+    if (options->files == NULL || options->lines == NULL || options->addresses == NULL) {
+        snprintf(error, error_size, "out of memory");
+        return -ENOMEM;
+    }
+    err = walk(options, argc, argv, true, error, error_size);
+    if (err == 0)
+        err = walk(options, argc, argv, false, error, error_size);
+    if (err < 0 || (options->action != ACTION_SERVE && options->action != ACTION_CHECK))
+        return err;
+    err = settings_check(&options->settings, error, error_size);
+    if (err == 0 && options->nfiles == 0 && options->nlines == 0)
+        err = use_default_exports(options, error, error_size);
+    if (err == 0 && options->action == ACTION_SERVE && !options->foreground)
+        err = make_files_absolute(options, error, error_size);
+    return err;
+}
+
+void
+options_fini(struct options *options)
+{
+    size_t i;
+
+    for (i = 0; i < options->nfiles; i++)
+        free(options->files[i]);
+    for (i = 0; i < options->nlines; i++)
+        free(options->lines[i]);
+    free(options->files);
+    free(options->lines);
+    free(options->addresses);
+    settings_fini(&options->settings);
+}
+
+struct exports_source
+options_exports(const struct options *options)
+{
+    return (struct exports_source){
+        .files = (const char *const *)options->files, .nfiles = options->nfiles,
+        .lines = (const char *const *)options->lines, .nlines = options->nlines
+    };
+}
+
+void
+options_print_help(FILE *out)
+{
+    size_t i;
+
+    fprintf(out, "Usage: ringnfsd [OPTION]...\nServe directories over NFSv3.\n\n");
+    for (i = 0; i < ROWS; i++) {
+        const struct option_row *row = &rows[i];
+        char head[64];
+
+        if (row->help == NULL)
+            continue;
+        snprintf(head, sizeof(head), "%c%c%s --%s%s%s", row->letter != '\0' ? '-' : ' ',
+                 row->letter != '\0' ? row->letter : ' ', row->letter != '\0' ? "," : " ", row->name,
+                 row->argument != NULL ? " " : "", row->argument != NULL ? row->argument : "");
+        text_print_help(out, head, HELP_INDENT, row->help);
+    }
+}
+
+static void
+print_roff(FILE *out)
+{
+    size_t i;
+
+    for (i = 0; i < ROWS; i++) {
+        const struct option_row *row = &rows[i];
+
+        if (row->help == NULL)
+            continue;
+        fprintf(out, ".TP\n.B ");
+        if (row->letter != '\0')
+            fprintf(out, "\\-%c, ", row->letter);
+        fprintf(out, "\\-\\-");
+        text_print_roff(out, row->name);
+        if (row->argument != NULL) {
+            fprintf(out, " \\fI");
+            text_print_roff(out, row->argument);
+            fprintf(out, "\\fR");
+        }
+        fprintf(out, "\n");
+        text_print_roff(out, row->help);
+        fprintf(out, "\n");
+    }
+}
+
+int
+options_print_roff(FILE *out, const char *table)
+{
+    if (strcmp(table, "options") == 0)
+        print_roff(out);
+    else if (strcmp(table, "settings") == 0)
+        settings_print_roff(out);
+    else if (strcmp(table, "exports") == 0)
+        export_options_print_roff(out);
+    else
+        return -EINVAL;
+    return 0;
+}

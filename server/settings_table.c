@@ -1,0 +1,86 @@
+/* server/settings_table.c - see settings_table.h. */
+#include "server/settings_table.h"
+
+#include "server/settings.h"
+
+#define BOOL(field)                   .type = SETTING_BOOL, .unit = "", .offset = offsetof(struct settings, field), \
+                                      .width = sizeof(bool)
+#define RANGE(kind, field, of, from, to, step) \
+                                      .type = kind, .offset = offsetof(struct settings, field), \
+                                      .width = sizeof(((struct settings *)NULL)->field), .unit = of, \
+                                      .min = from, .max = to, .multiple = step
+#define NUMBER(field, unit, min, max) RANGE(SETTING_NUMBER, field, unit, min, max, 1)
+#define SIZE(field, min, max, step)   RANGE(SETTING_SIZE, field, "bytes", min, max, step)
+#define CHOICE(field, words)          .type = SETTING_CHOICE, .unit = "", .choices = words, \
+                                      .offset = offsetof(struct settings, field), \
+                                      .width = sizeof(((struct settings *)NULL)->field)
+#define STRING(field)                 .type = SETTING_STRING, .unit = "", .offset = offsetof(struct settings, field), \
+                                      .width = sizeof(char *)
+#define KIB(n) (UINT64_C(n) << 10)
+#define MIB(n) (UINT64_C(n) << 20)
+#define GIB(n) (UINT64_C(n) << 30)
+
+static const char *const rpcbind_words[] = { "auto", "system", "off", NULL };
+static const char *const engine_words[] = { "auto", "uring", "pool", NULL };
+static const char *const inline_words[] = { "auto", "on", "off", NULL };
+static const char *const log_level_words[] = { "error", "warn", "info", "debug", NULL };
+
+const struct setting settings_table[] = {
+    { "port", NUMBER(port, "", 0, 65535), .initial = "2049",
+      .help = "TCP and UDP port for NFS; 0 lets the kernel choose one." },
+    { "mount_port", NUMBER(mount_port, "", 0, 65535), .initial = "0",
+      .help = "TCP and UDP port for MOUNT; 0 is the same as port." },
+    { "tcp", BOOL(tcp), .initial = "on",
+      .help = "Whether calls are taken over TCP." },
+    { "udp", BOOL(udp), .initial = "on",
+      .help = "Whether calls are taken over UDP." },
+    { "rpcbind", CHOICE(rpcbind, rpcbind_words), .initial = "auto",
+      .help = "Whether the ports are registered with the system's rpcbind: auto goes on without one, system does not "
+              "start without one, off leaves it alone." },
+    { "threads", NUMBER(threads, "", 1, 1024), .initial = "8", .live = true,
+      .help = "Threads for operations that wait for a disk; the counterpart of RPCNFSDCOUNT." },
+    { "workers", NUMBER(workers, "", 0, 256), .initial = "0",
+      .help = "Event workers, each with a loop and a ring of its own; 0 is one per CPU, at most 8." },
+    { "engine", CHOICE(engine, engine_words), .initial = "auto",
+      .help = "How file data is read and written: by io_uring, by the pool of threads, or by io_uring where the kernel "
+              "gives one (auto)." },
+    { "inline", CHOICE(inline_mode, inline_words), .initial = "auto",
+      .help = "Whether operations on names run on the event worker itself; auto does so while they are fast." },
+    { "ring_entries", NUMBER(ring_entries, "", 8, 32768), .initial = "256",
+      .help = "Submissions that fit into a worker's ring at once." },
+    { "rtmax", SIZE(rtmax, KIB(4), MIB(4), 512), .initial = "1M",
+      .help = "Largest READ that is answered in one reply; a multiple of 512." },
+    { "wtmax", SIZE(wtmax, KIB(4), MIB(4), 512), .initial = "1M",
+      .help = "Largest WRITE that is taken in one call; a multiple of 512." },
+    { "dtpref", SIZE(dtpref, KIB(4), MIB(1), 512), .initial = "64K",
+      .help = "Size of a READDIR reply that clients are told to prefer; a multiple of 512." },
+    { "max_memory", SIZE(max_memory, MIB(16), GIB(1024), 1), .initial = "512M",
+      .help = "Memory for buffers in the whole server; at this bound it stops reading from clients." },
+    { "max_connections", NUMBER(max_connections, "", 1, 1000000), .initial = "10000",
+      .help = "TCP connections that may be open at once." },
+    { "calls_per_connection", NUMBER(calls_per_connection, "", 1, 65536), .initial = "1024",
+      .help = "Calls of one connection that may be under way; at this bound it is not read from." },
+    { "fd_cache", NUMBER(fd_cache, "files", 0, 1000000), .initial = "0",
+      .help = "Files kept open per exported directory; 0 is a share of the limit of open files (RLIMIT_NOFILE)." },
+    { "socket_buffer", SIZE(socket_buffer, 0, GIB(1), 1), .initial = "0",
+      .help = "Send and receive buffer of a TCP connection; 0 lets the kernel tune it." },
+    { "udp_buffer", SIZE(udp_buffer, 0, GIB(1), 1), .initial = "4M",
+      .help = "Receive buffer of a UDP socket; 0 is the kernel's default." },
+    { "backlog", NUMBER(backlog, "", 1, 65535), .initial = "1024",
+      .help = "Connections that may wait to be accepted." },
+    { "drain_timeout", NUMBER(drain_timeout, "seconds", 0, 3600), .initial = "5", .live = true,
+      .help = "How long calls under way may take to finish when the server is stopped." },
+    { "mount_list", NUMBER(mount_list, "entries", 0, 1000000), .initial = "4096",
+      .help = "Mounts that are remembered for showmount -a." },
+    { "memory_bytes", SIZE(memory_bytes, MIB(1), GIB(1024), 1), .initial = "1G",
+      .help = "What fits into a memory: export." },
+    { "memory_files", NUMBER(memory_files, "files", 1, 1000000000), .initial = "1000000",
+      .help = "How many files and directories fit into a memory: export." },
+    { "log_level", CHOICE(log_level, log_level_words), .initial = "info", .live = true,
+      .help = "What is told on standard error: errors alone, or also warnings, notices, and each refused call." },
+    { "state_dir", STRING(state_dir), .initial = "",
+      .help = "Directory for the handle key and lists; by default /var/lib/ringnfs for root, else ringnfs below "
+              "$XDG_STATE_HOME or ~/.local/state." },
+};
+
+const size_t settings_table_rows = sizeof(settings_table) / sizeof(*settings_table);

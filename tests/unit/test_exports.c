@@ -1,0 +1,822 @@
+/* tests/unit/test_exports.c - the language of exports(5): what lines mean, and how mistakes in them are told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "server/exports.h"
+
+#define ERROR_MAX 1024
+#define NO_NAMES "host names are not supported in this version: use an address or a network"
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const char file_name[] = "exports";
+static struct settings settings;
+
+static void
+write_file(const char *name, const void *data, size_t len)
+{
+    FILE *file = fopen(name, "w");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, len, file), len);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Load what a file of this text says. */
+static int
+load_bytes(const void *text, size_t len, struct exports *old, struct exports **set, char *error)
+{
+    static const char *const files[] = { file_name };
+    const struct exports_source source = { .files = files, .nfiles = 1 };
+
+    write_file(file_name, text, len);
+    *set = NULL;
+    return exports_load(&source, &settings, old, set, error, ERROR_MAX);
+}
+
+static int
+load(const char *text, struct exports *old, struct exports **set, char *error)
+{
+    return load_bytes(text, strlen(text), old, set, error);
+}
+
+static struct exports *
+must_load(const char *text, struct exports *old)
+{
+    char error[ERROR_MAX];
+    struct exports *set;
+
+    if (load(text, old, &set, error) != 0)
+        fail_msg("%s: %s", text, error);
+    return set;
+}
+
+static void
+say(char *out, const char *format, ...)
+{
+    size_t used = strlen(out);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(out + used, ERROR_MAX - used, format, args);
+    va_end(args);
+}
+
+/* A client and what differs from the defaults: "10.0.0.1 rw anonuid=7". */
+static void
+say_client(char *out, const struct export_client *client)
+{
+    const struct export_rights *rights = &client->rights;
+
+    say(out, "%s %s", client->text, rights->read_only ? "ro" : "rw");
+    say(out, "%s%s%s", rights->async ? " async" : "", rights->secure ? "" : " insecure",
+        rights->wdelay ? "" : " no_wdelay");
+    say(out, "%s%s%s", rights->root_squash ? "" : " no_root_squash", rights->all_squash ? " all_squash" : "",
+        rights->subtree_check ? " subtree_check" : "");
+    if (rights->anon_uid != 65534)
+        say(out, " anonuid=%u", rights->anon_uid);
+    if (rights->anon_gid != 65534)
+        say(out, " anongid=%u", rights->anon_gid);
+    if (rights->has_fsid)
+        say(out, " fsid=%llx:%llx", (unsigned long long)rights->fsid[0], (unsigned long long)rights->fsid[1]);
+    if (rights->dir != NULL)
+        say(out, " path=%s", rights->dir);
+    if (rights->rtmax != 0 || rights->wtmax != 0 || rights->dtpref != 0)
+        say(out, " rtmax=%u wtmax=%u dtpref=%u", rights->rtmax, rights->wtmax, rights->dtpref);
+}
+
+/* "PATH: CLIENT, CLIENT; PATH: ..." */
+static void
+say_exports(char *out, const struct exports *set)
+{
+    size_t i, j;
+
+    out[0] = '\0';
+    for (i = 0; i < set->count; i++) {
+        say(out, "%s%s:", i > 0 ? "; " : "", set->list[i].path);
+        for (j = 0; j < set->list[i].nclients; j++) {
+            say(out, "%s", j > 0 ? ", " : " ");
+            say_client(out, &set->list[i].clients[j]);
+        }
+    }
+}
+
+struct row {
+    const char *text, *want;            /* want: the exports, or the error, or behind a '!' the warning */
+};
+
+static void
+check_row(const struct row *row)
+{
+    char error[ERROR_MAX], got[ERROR_MAX + 1];
+    struct exports *set;
+    int err = load(row->text, NULL, &set, error);
+
+    if (err < 0)
+        snprintf(got, sizeof(got), "%s", error);
+    else if (row->want[0] == '!')
+        snprintf(got, sizeof(got), "!%s", error);
+    else
+        say_exports(got, set);
+    exports_put(set);
+    if (strcmp(got, row->want) != 0)
+        fail_msg("%s\n   gives %s\n   not   %s", row->text, got, row->want);
+}
+
+static void
+check_rows(const struct row *rows, size_t count)
+{
+    size_t i;
+
+    for (i = 0; i < count; i++)
+        check_row(&rows[i]);
+}
+
+static void
+lines_are_read_as_exports_5_says(void **state)
+{
+    static const struct row rows[] = {
+        { "", "" },
+        { "\n\n  \t\n", "" },
+        { "# nothing\n   # here either", "" },
+        { "memory:/a *(rw)", "/a: * rw" },
+        { "memory:/a *(rw)\n", "/a: * rw" },
+        { "memory:/a\t\t*(rw)  \t", "/a: * rw" },
+        { "memory:/a *(rw)\r\nmemory:/b\r\n", "/a: * rw; /b: * ro" },
+        { "memory:/a", "/a: * ro" },
+        { "memory:/a *", "/a: * ro" },
+        { "memory:/a *()", "/a: * ro" },
+        { "memory:/a (rw)", "/a: * rw" },
+        { "memory:/a *(rw) # for all", "/a: * rw" },
+        { "memory:/a#b *(rw)", "/a#b: * rw" },
+        { "memory:/a \\\n *(rw)", "/a: * rw" },
+        { "memory:/a *(rw,\\\nsync)", "exports:1:12: this '(' is not closed (no blanks between the brackets)" },
+        { "memory:/a \\\n  10.0.0.1(rw) \\\n  10.0.0.2\nmemory:/b", "/a: 10.0.0.1 rw, 10.0.0.2 ro; /b: * ro" },
+        { "\"memory:/a b\" *(rw)", "/a b: * rw" },
+        { "memory:\"/a b\" *(rw)", "/a b: * rw" },
+        { "memory:/\"a\"\"b\" *(rw)", "/ab: * rw" },
+        { "\"memory:/a#b\" *(rw)", "/a#b: * rw" },
+        { "memory:/a\\040b *(rw)", "/a b: * rw" },
+        { "\"memory:/a\\040 b\" *(rw)", "/a  b: * rw" },
+        { "memory:/a\\040\\134053\\040b *(rw)", "/a \\053 b: * rw" },
+        { "memory:/a\\b\\04 *(rw)", "/a\\b\\04: * rw" },
+        { "memory:/a\\400 *(rw)", "/a\\400: * rw" },
+        { "memory:/a\\042b *(rw)", "/a\"b: * rw" },
+        { "memory:/\\303\\274 *(rw)", "/\303\274: * rw" },
+        { "memory:/\303\274 *(rw)", "/\303\274: * rw" },
+        { "memory:/a/ *", "/a: * ro" },
+        { "memory:///a//b/// *", "/a/b: * ro" },
+        { "memory:/ *", "/: * ro" },
+        { "memory:// *", "/: * ro" },
+        { "memory:/a.. *", "/a..: * ro" },
+        { "memory:/... *", "/...: * ro" },
+        { "memory:/b\nmemory:/a", "/a: * ro; /b: * ro" },
+    };
+
+    (void)state;
+    check_rows(rows, COUNT(rows));
+}
+
+static void
+options_do_what_they_say(void **state)
+{
+    static const struct row rows[] = {
+        { "memory:/a *(ro)", "/a: * ro" },
+        { "memory:/a *(ro,rw)", "/a: * rw" },
+        { "memory:/a *(rw,ro)", "/a: * ro" },
+        { "memory:/a *(rw,,sync,)", "/a: * rw" },
+        { "memory:/a *(async)", "/a: * ro async" },
+        { "memory:/a *(async,sync)", "/a: * ro" },
+        { "memory:/a *(insecure)", "/a: * ro insecure" },
+        { "memory:/a *(insecure,secure)", "/a: * ro" },
+        { "memory:/a *(no_wdelay)", "/a: * ro no_wdelay" },
+        { "memory:/a *(no_wdelay,wdelay)", "/a: * ro" },
+        { "memory:/a *(no_root_squash)", "/a: * ro no_root_squash" },
+        { "memory:/a *(no_root_squash,root_squash)", "/a: * ro" },
+        { "memory:/a *(all_squash)", "/a: * ro all_squash" },
+        { "memory:/a *(all_squash,no_all_squash)", "/a: * ro" },
+        { "memory:/a *(anonuid=1000,anongid=100)", "/a: * ro anonuid=1000 anongid=100" },
+        { "memory:/a *(anonuid=0)", "/a: * ro anonuid=0" },
+        { "memory:/a *(anonuid=-2)", "/a: * ro anonuid=4294967294" },
+        { "memory:/a *(anongid=4294967294)", "/a: * ro anongid=4294967294" },
+        { "memory:/a *(fsid=0)", "/a: * ro fsid=0:0" },
+        { "memory:/a *(fsid=root)", "/a: * ro fsid=0:0" },
+        { "memory:/a *(fsid=4294967295)", "/a: * ro fsid=0:ffffffff" },
+        { "memory:/a *(fsid=0123456789abcdefFEDCBA9876543210)", "/a: * ro fsid=123456789abcdef:fedcba9876543210" },
+        { "memory:/a *(fsid=01234567-89ab-cdef-fedc-ba9876543210)",
+          "/a: * ro fsid=123456789abcdef:fedcba9876543210" },
+        { "memory:/a *(rtmax=64K,wtmax=131072,dtpref=8k)", "/a: * ro rtmax=65536 wtmax=131072 dtpref=8192" },
+        { "memory:/a *(rw,no_subtree_check,hide,nocrossmnt,no_acl,auth_nlm,secure_locks,no_pnfs,sec=sys)", "/a: * rw" },
+        { "memory:/a -rw *", "/a: * rw" },
+        { "memory:/a -rw", "/a: * rw" },
+        { "memory:/a -rw,async 10.0.0.1 10.0.0.2(sync)", "/a: 10.0.0.1 rw async, 10.0.0.2 rw" },
+        { "memory:/a 10.0.0.1 -rw 10.0.0.2 -async 10.0.0.3", "/a: 10.0.0.1 ro, 10.0.0.2 rw, 10.0.0.3 rw async" },
+        { "memory:/a -rw *\nmemory:/b *", "/a: * rw; /b: * ro" },
+        { "/x *(path=/)", "/x: * ro path=/" },
+        { "/x *(path=\"/\")", "/x: * ro path=/" },
+    };
+
+    (void)state;
+    check_rows(rows, COUNT(rows));
+}
+
+static void
+clients_are_addresses_networks_and_everyone(void **state)
+{
+    static const struct row rows[] = {
+        { "memory:/a 10.0.0.1", "/a: 10.0.0.1 ro" },
+        { "memory:/a 10.0.0.0/8", "/a: 10.0.0.0/8 ro" },
+        { "memory:/a 10.0.0.0/255.255.252.0", "/a: 10.0.0.0/255.255.252.0 ro" },
+        { "memory:/a 0.0.0.0/0.0.0.0", "/a: 0.0.0.0/0.0.0.0 ro" },
+        { "memory:/a 10.0.0.1/32(rw)", "/a: 10.0.0.1/32 rw" },
+        { "memory:/a 2001:db8::1(rw)", "/a: 2001:db8::1 rw" },
+        { "memory:/a 2001:db8::/32(rw)", "/a: 2001:db8::/32 rw" },
+        { "memory:/a ::/0", "/a: ::/0 ro" },
+        { "memory:/a localhost(rw)", "/a: localhost rw, ::1 rw" },
+        { "memory:/a *(ro) 10.0.0.0/8 10.1.0.0/16 10.1.2.3(rw)",
+          "/a: 10.1.2.3 rw, 10.1.0.0/16 ro, 10.0.0.0/8 ro, * ro" },
+        { "memory:/a 10.0.0.1(rw)\nmemory:/b *\nmemory:/a 10.0.0.2", "/a: 10.0.0.1 rw, 10.0.0.2 ro; /b: * ro" },
+        { "memory:/a 10.0.0.1 10.0.0.1", "/a: 10.0.0.1 ro" },
+        { "memory:/a 10.9.9.9/8 10.0.0.0/8", "/a: 10.9.9.9/8 ro" },
+        { "memory:/a ::ffff:10.0.0.1 10.0.0.1", "/a: ::ffff:10.0.0.1 ro" },
+
+        { "memory:/a host", "exports:1:11: host: " NO_NAMES },
+        { "memory:/a *.example.org(rw)", "exports:1:11: *.example.org: " NO_NAMES },
+        { "memory:/a @trusted(rw)", "exports:1:11: @trusted: " NO_NAMES },
+        { "memory:/a 10.0.0", "exports:1:11: 10.0.0: this is not an IPv4 or IPv6 address" },
+        { "memory:/a 10.0.0.256", "exports:1:11: 10.0.0.256: this is not an IPv4 or IPv6 address" },
+        { "memory:/a 2001:db8::g", "exports:1:11: 2001:db8::g: this is not an IPv4 or IPv6 address" },
+        { "memory:/a [::1]", "exports:1:11: [::1]: an IPv6 address is written without brackets" },
+        { "memory:/a 10.0.0.0/33", "exports:1:11: 33 is not a prefix length (0 to 32)" },
+        { "memory:/a 10.0.0.0/", "exports:1:11:  is not a prefix length (0 to 32)" },
+        { "memory:/a 10.0.0.0/8x", "exports:1:11: 8x is not a prefix length (0 to 32)" },
+        { "memory:/a ::/129", "exports:1:11: 129 is not a prefix length (0 to 128)" },
+        { "memory:/a 10.0.0.0/255.0.255.0",
+          "exports:1:11: 255.0.255.0 is not a netmask (ones, then zeros, as 255.255.252.0)" },
+        { "memory:/a 10.0.0.0/255.0", "exports:1:11: 255.0 is not a netmask (ones, then zeros, as 255.255.252.0)" },
+        { "memory:/a ::/255.0.0.0", "exports:1:11: 255.0.0.0 is not a prefix length (0 to 128)" },
+        { "memory:/a 10.0.0.1 10.0.0.1(rw)", "exports:1:20: 10.0.0.1 has other options at exports:1:11" },
+        { "memory:/a * (rw)", "exports:1:13: everyone has other options at exports:1:11" },
+        { "memory:/a 10.0.0.0/8(rw)\n\nmemory:/a 10.1.1.1/8", "exports:3:11: 10.1.1.1/8 has other options at "
+                                                             "exports:1:11" },
+    };
+
+    (void)state;
+    check_rows(rows, COUNT(rows));
+}
+
+static void
+mistakes_are_told_with_file_line_and_column(void **state)
+{
+    static const struct row rows[] = {
+        { "a *(rw)", "exports:1:1: a is not an absolute path" },
+        { "  srv/a", "exports:1:3: srv/a is not an absolute path" },
+        { "memory:a", "exports:1:1: memory:a is not an absolute path" },
+        { "memory:", "exports:1:1: memory: the path is empty" },
+        { "\"\" *", "exports:1:1: the path is empty" },
+        { "memory:/a/../b", "exports:1:1: memory:/a/../b must not have . or .. in it" },
+        { "memory:/a/.", "exports:1:1: memory:/a/. must not have . or .. in it" },
+        { "memory:/.. *", "exports:1:1: memory:/.. must not have . or .. in it" },
+        { "\n\nmemory:/a *(rw,no_rootsquash)",
+          "exports:3:16: unknown option no_rootsquash (did you mean no_root_squash?)" },
+        { "memory:/a *(insecrue)", "exports:1:13: unknown option insecrue (did you mean insecure?)" },
+        { "memory:/a *(frobnicate)", "exports:1:13: unknown option frobnicate" },
+        { "memory:/a *(frobnicate=7,rw)", "exports:1:13: unknown option frobnicate" },
+        { "memory:/a *(RW)", "exports:1:13: unknown option RW" },
+        { "memory:/a -rw,frob *", "exports:1:15: unknown option frob" },
+        { "memory:/a *(a\\033b)", "exports:1:13: unknown option a\\033b" },
+        { "memory:/a \\\n  *(rw) \\\n  10.0.0.1(rw,frob)", "exports:3:15: unknown option frob" },
+        { "memory:/a *(rw=1)", "exports:1:13: option rw takes no value" },
+        { "memory:/a *(anonuid)", "exports:1:13: option anonuid needs a value (anonuid=ID)" },
+        { "memory:/a *(anonuid=)", "exports:1:13: option anonuid needs a value (anonuid=ID)" },
+        { "memory:/a *(anonuid=nobody)", "exports:1:13: anonuid: nobody is not a number" },
+        { "memory:/a *(anonuid=1x)", "exports:1:13: anonuid: 1x is not a number" },
+        { "memory:/a *(anonuid=-1)", "exports:1:13: anonuid: -1 is out of range (0 to 4294967294, or -2)" },
+        { "memory:/a *(anonuid=4294967295)",
+          "exports:1:13: anonuid: 4294967295 is out of range (0 to 4294967294, or -2)" },
+        { "memory:/a *(anongid=99999999999999999999)",
+          "exports:1:13: anongid: 99999999999999999999 is out of range (0 to 4294967294, or -2)" },
+        { "memory:/a *(fsid=x)", "exports:1:13: fsid: x is neither a number (0 to 4294967295) nor root nor a UUID" },
+        { "memory:/a *(fsid=4294967296)",
+          "exports:1:13: fsid: 4294967296 is neither a number (0 to 4294967295) nor root nor a UUID" },
+        { "memory:/a *(rtmax=8M)", "exports:1:13: rtmax: 8M is out of range (4K to 4M)" },
+        { "memory:/a *(rtmax=1000)", "exports:1:13: rtmax: 1000 is out of range (4K to 4M)" },
+        { "memory:/a *(wtmax=5000)", "exports:1:13: wtmax: 5000 is not a multiple of 512" },
+        { "memory:/a *(dtpref=big)",
+          "exports:1:13: dtpref: big is not a size (a number, or one with K or M behind it)" },
+        { "memory:/a *(path=x)", "exports:1:13: path: x is not an absolute path" },
+        { "memory:/a *(path=/tmp)", "exports:1:11: a memory: export has no path=" },
+        { "memory:/a *(subtree_check)", "exports:1:13: option subtree_check is not supported in this version" },
+        { "memory:/a *(crossmnt)", "exports:1:13: option crossmnt is not supported in this version" },
+        { "memory:/a *(mp=/a)", "exports:1:13: option mp is not supported in this version" },
+        { "memory:/a *(insecure_locks)", "exports:1:13: option insecure_locks is not supported in this version" },
+        { "memory:/a *(refer=/a@h)", "exports:1:13: option refer belongs to NFSv4: this server speaks NFSv3" },
+        { "memory:/a *(pnfs)", "exports:1:13: option pnfs belongs to NFSv4: this server speaks NFSv3" },
+        { "memory:/a *(sec=krb5)", "exports:1:13: sec: krb5 is not supported in this version (there is sys only)" },
+        { "memory:/a *(sec=sys:krb5p)",
+          "exports:1:13: sec: sys:krb5p is not supported in this version (there is sys only)" },
+        { "memory:/a *(rw", "exports:1:12: this '(' is not closed (no blanks between the brackets)" },
+        { "memory:/a *(rw, sync)", "exports:1:12: this '(' is not closed (no blanks between the brackets)" },
+        { "memory:/a *rw)", "exports:1:14: a ')' without its '('" },
+        { "memory:/a *(rw)(ro)", "exports:1:16: a blank is missing behind ')'" },
+        { "memory:/a *(rw)10.0.0.1", "exports:1:16: a blank is missing behind ')'" },
+        { "memory:/a \"*(rw)\nmemory:/b", "exports:1:11: this quote is not closed" },
+        { "\"memory:/a", "exports:1:1: this quote is not closed" },
+        { "memory:/a\\000b *", "exports:1:10: \\000: a NUL byte cannot be part of a name" },
+        { "memory:/a 10.0.0.1 -rw", "exports:1:20: default options with no client behind them" },
+        { "memory:/a *(fsid=1)\nmemory:/b *(fsid=1)", "exports:2:11: /b has the fsid of /a at exports:1:11" },
+        { "memory:/b *(fsid=root)\nmemory:/a *(fsid=0)", "exports:2:11: /a has the fsid of /b at exports:1:11" },
+        { "memory:/a 10.0.0.1(fsid=1) 10.0.0.2(fsid=2)", "exports:1:28: /a has another fsid at exports:1:11" },
+        { "memory:/a 10.0.0.1(fsid=1)\nmemory:/a *", "exports:2:11: /a has another fsid at exports:1:11" },
+        { "memory:/tmp *\n/tmp *", "exports:2:6: /tmp is a memory: export and a directory at exports:1:13" },
+        { "/x 10.0.0.1(path=/)\n/x *(path=/tmp)", "exports:2:4: /x has another path= at exports:1:4" },
+        { "/nowhere/at/all *(rw)", "exports:1:1: /nowhere/at/all: No such file or directory" },
+        { "\n /dev/null *(rw)", "exports:2:2: /dev/null: Not a directory" },
+        { "/x *(path=/nowhere)", "exports:1:4: /nowhere: No such file or directory" },
+    };
+
+    (void)state;
+    check_rows(rows, COUNT(rows));
+}
+
+static void
+what_may_surprise_is_told_as_a_warning(void **state)
+{
+    static const struct row rows[] = {
+        { "memory:/a *(rw)", "!" },
+        { "memory:/a 10.0.0.1 (rw)",
+          "!exports:1:20: these options are for everyone, and 10.0.0.1 has the defaults: is the blank before the "
+          "bracket meant?" },
+        { "memory:/a (rw)", "!exports:1:11: options without a client are for everyone; write *(...)" },
+        { "memory:/a 10.0.0.1(rw) (ro)", "!exports:1:24: options without a client are for everyone; write *(...)" },
+        { "memory:/a # see\\\nmemory:/b",
+          "!exports:2:1: this line belongs to the comment that line 1 begins and continues with a backslash" },
+        { "memory:/a 10.0.0.1 10.0.0.1", "!exports:1:20: 10.0.0.1 is given at exports:1:11 already" },
+        { "memory:/a 10.0.0.0/8(rw) 10.1.0.0/16(ro)",
+          "!exports:1:26: 10.1.0.0/16 goes before 10.0.0.0/8, which is written first and would win in exports(5)" },
+        { "memory:/a 10.0.0.0/8(rw) 10.1.0.0/16(rw)", "!" },
+        { "memory:/a 10.1.0.0/16(ro) 10.0.0.0/8(rw)", "!" },
+        { "memory:/a 10.0.0.0/8(rw) 10.1.0.1(ro)", "!" },
+        { "", "!exports: there are none" },
+    };
+
+    (void)state;
+    check_rows(rows, COUNT(rows));
+}
+
+static void
+a_space_before_the_bracket_gives_everyone_the_options(void **state)
+{
+    struct exports *set = must_load("memory:/a 10.0.0.1 (rw)", NULL);
+    char got[ERROR_MAX];
+
+    (void)state;
+    say_exports(got, set);
+    assert_string_equal(got, "/a: 10.0.0.1 ro, * rw");
+    exports_put(set);
+}
+
+static void
+a_nul_byte_is_refused(void **state)
+{
+    static const char text[] = "memory:/a *(rw)\nmemory:/b\0 *(rw)\n";
+    char error[ERROR_MAX];
+    struct exports *set;
+
+    (void)state;
+    assert_int_equal(load_bytes(text, sizeof(text) - 1, NULL, &set, error), -EINVAL);
+    assert_string_equal(error, "exports:2:10: a NUL byte");
+}
+
+static void
+a_line_of_ten_megabytes_is_refused(void **state)
+{
+    size_t len = 10 << 20;
+    char *text = malloc(len), error[ERROR_MAX];
+    struct exports *set;
+
+    (void)state;
+    assert_non_null(text);
+    memset(text, 'a', len);
+    memcpy(text, "# short\n", 8);
+    assert_int_equal(load_bytes(text, len, NULL, &set, error), -EINVAL);
+    assert_string_equal(error, "exports:2:1: the line is too long (at most 65536 bytes)");
+    free(text);
+}
+
+static void
+a_path_that_no_client_could_ask_for_is_refused(void **state)
+{
+    char text[1100] = "memory:/", error[ERROR_MAX];
+    struct exports *set;
+
+    (void)state;
+    memset(text + 8, 'a', 1024);
+    assert_int_equal(load(text, NULL, &set, error), -EINVAL);
+    assert_non_null(strstr(error, "is longer than 1024 bytes"));
+    text[8 + 1023] = '\0';
+    assert_int_equal(load(text, NULL, &set, error), 0);
+    exports_put(set);
+}
+
+static void
+lines_of_the_command_line_are_told_by_their_number(void **state)
+{
+    static const char *const lines[] = { "memory:/a *(rw)", "memory:/b *(frob)" };
+    static const char *const empty[] = { "# nothing" };
+    struct exports_source source = { .lines = lines, .nlines = 2 };
+    char error[ERROR_MAX];
+
+    (void)state;
+    assert_int_equal(exports_check(&source, error, sizeof(error)), -EINVAL);
+    assert_string_equal(error, "--export:2:13: unknown option frob");
+    source.lines = empty;
+    source.nlines = 1;
+    assert_int_equal(exports_check(&source, error, sizeof(error)), -EINVAL);
+    assert_string_equal(error, "--export:1:1: no path in this line");
+}
+
+static void
+checking_opens_no_directory(void **state)
+{
+    static const char *const lines[] = { "/nowhere *(rw)" };
+    const struct exports_source source = { .lines = lines, .nlines = 1 };
+    char error[ERROR_MAX];
+
+    (void)state;
+    assert_int_equal(exports_check(&source, error, sizeof(error)), 0);
+    assert_string_equal(error, "");
+}
+
+static void
+a_file_that_cannot_be_read_is_named(void **state)
+{
+    static const char *const files[] = { "missing" };
+    const struct exports_source source = { .files = files, .nfiles = 1 };
+    char error[ERROR_MAX];
+
+    (void)state;
+    assert_int_equal(exports_check(&source, error, sizeof(error)), -ENOENT);
+    assert_string_equal(error, "missing: No such file or directory");
+}
+
+static void
+a_directory_stands_for_its_exports_files_in_order(void **state)
+{
+    static const char *const files[] = { "missing.d/", "exports.d/" };
+    const struct exports_source source = { .files = files, .nfiles = 2 };
+    char error[ERROR_MAX], got[ERROR_MAX];
+    struct exports *set;
+
+    (void)state;
+    assert_int_equal(mkdir("exports.d", 0700), 0);
+    write_file("exports.d/b.exports", "memory:/a *", 11);
+    write_file("exports.d/a.exports", "memory:/a 10.0.0.1(rw)\n", 23);
+    write_file("exports.d/.hidden.exports", "memory:/h", 9);
+    write_file("exports.d/c.exports~", "memory:/c", 9);
+    assert_int_equal(exports_load(&source, &settings, NULL, &set, error, sizeof(error)), 0);
+    say_exports(got, set);
+    assert_string_equal(got, "/a: 10.0.0.1 rw, * ro");
+    exports_put(set);
+    write_file("exports.d/b.exports", "memory:/a *(x)", 14);
+    assert_int_equal(exports_load(&source, &settings, NULL, &set, error, sizeof(error)), -EINVAL);
+    assert_string_equal(error, "exports.d/b.exports:1:13: unknown option x");
+}
+
+static struct sockaddr_storage
+peer(const char *text)
+{
+    struct sockaddr_storage address = { 0 };
+    struct sockaddr_in *in = (struct sockaddr_in *)&address;
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&address;
+
+    if (inet_pton(AF_INET, text, &in->sin_addr) == 1) {
+        address.ss_family = AF_INET;
+    } else {
+        assert_int_equal(inet_pton(AF_INET6, text, &in6->sin6_addr), 1);
+        address.ss_family = AF_INET6;
+    }
+    return address;
+}
+
+static void
+the_most_specific_client_counts(void **state)
+{
+    /* The anonuid says which client it was. */
+    static const char text[] =
+        "memory:/a *(anonuid=1) 10.0.0.0/8(anonuid=2) 10.1.0.0/16(anonuid=3) 10.1.2.3(anonuid=4) \\\n"
+        "  2001:db8::/32(anonuid=5) 2001:db8::1(anonuid=6) 10.1.2.128/255.255.255.128(anonuid=7) \\\n"
+        "  2001:db8:8000::/33(anonuid=8)";
+    static const struct { const char *peer; unsigned want; } rows[] = {
+        { "192.0.2.1", 1 }, { "10.2.0.1", 2 }, { "10.1.3.1", 3 }, { "10.1.2.3", 4 }, { "10.1.2.4", 3 },
+        { "10.1.2.128", 7 }, { "10.1.2.255", 7 }, { "10.1.2.127", 3 }, { "9.255.255.255", 1 }, { "11.0.0.0", 1 },
+        { "::ffff:10.1.2.3", 4 }, { "::ffff:10.2.0.1", 2 }, { "2001:db8::2", 5 }, { "2001:db8::1", 6 },
+        { "2001:db9::1", 1 }, { "2001:db8:8000::1", 8 }, { "::1", 1 },
+    };
+    struct exports *set = must_load(text, NULL);
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < COUNT(rows); i++) {
+        struct sockaddr_storage address = peer(rows[i].peer);
+        const struct export_rights *rights = access_rights(&set->list[0], (struct sockaddr *)&address);
+
+        assert_non_null(rights);
+        if (rights->anon_uid != rows[i].want)
+            fail_msg("%s is client %u, not %u", rows[i].peer, rights->anon_uid, rows[i].want);
+    }
+    exports_put(set);
+}
+
+static void
+who_is_not_listed_has_no_rights(void **state)
+{
+    struct exports *set = must_load("memory:/a 10.0.0.0/8 ::1\nmemory:/b 0.0.0.0/0\n"
+                                    "memory:/c ::/0\nmemory:/d localhost", NULL);
+    static const struct { unsigned export; const char *peer; bool allowed; } rows[] = {
+        { 0, "10.0.0.1", true }, { 0, "11.0.0.1", false }, { 0, "::1", true }, { 0, "::2", false },
+        { 0, "::ffff:10.0.0.1", true }, { 0, "::10.0.0.1", false },
+        { 1, "203.0.113.9", true }, { 1, "::1", false }, { 1, "::ffff:203.0.113.9", true },
+        { 2, "::1", true }, { 2, "10.0.0.1", false }, { 2, "::ffff:10.0.0.1", false },
+        { 3, "127.0.0.1", true }, { 3, "::1", true }, { 3, "127.0.0.2", false },
+    };
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < COUNT(rows); i++) {
+        struct sockaddr_storage address = peer(rows[i].peer);
+
+        if ((access_rights(&set->list[rows[i].export], (struct sockaddr *)&address) != NULL) != rows[i].allowed)
+            fail_msg("%s at %s", rows[i].peer, set->list[rows[i].export].path);
+    }
+    exports_put(set);
+}
+
+static void
+a_path_is_found_in_the_longest_export_it_lies_in(void **state)
+{
+    struct exports *set = must_load("memory:/srv\nmemory:/srv/data\nmemory:/srv/data/deep\nmemory:/home", NULL);
+    static const struct { const char *path, *export, *rest; } rows[] = {
+        { "/srv", "/srv", "" }, { "/srv/", "/srv", "" }, { "//srv//", "/srv", "" }, { "/srv/x", "/srv", "x" },
+        { "/srv/dat", "/srv", "dat" }, { "/srv/data", "/srv/data", "" }, { "/srv//data///x//y/", "/srv/data", "x//y/" },
+        { "/srv/database", "/srv", "database" }, { "/srv/data/deeper", "/srv/data", "deeper" },
+        { "/srv/data/deep/er", "/srv/data/deep", "er" }, { "/home/u", "/home", "u" }, { "/homer", NULL, NULL },
+        { "/", NULL, NULL }, { "", NULL, NULL }, { "srv", NULL, NULL }, { "/sr", NULL, NULL },
+        { "/srv/data/..", "/srv/data", ".." },
+    };
+    const struct export *export;
+    const char *rest;
+    size_t i, len;
+
+    (void)state;
+    for (i = 0; i < COUNT(rows); i++) {
+        export = exports_find_path(set, rows[i].path, strlen(rows[i].path), &rest, &len);
+        if (rows[i].export == NULL) {
+            assert_null(export);
+            continue;
+        }
+        assert_non_null(export);
+        assert_string_equal(export->path, rows[i].export);
+        assert_int_equal(len, strlen(rows[i].rest));
+        assert_memory_equal(rest, rows[i].rest, len);
+    }
+    exports_put(set);
+    set = must_load("memory:/\nmemory:/a", NULL);
+    assert_string_equal(exports_find_path(set, "/b/c", 4, &rest, &len)->path, "/");
+    assert_int_equal(len, 3);
+    assert_string_equal(exports_find_path(set, "/", 1, &rest, &len)->path, "/");
+    assert_string_equal(exports_find_path(set, "/a", 2, &rest, &len)->path, "/a");
+    exports_put(set);
+}
+
+static uint64_t
+id_of(const struct exports *set, const char *path)
+{
+    const struct export *export;
+    const char *rest;
+    size_t len;
+
+    export = exports_find_path(set, path, strlen(path), &rest, &len);
+    assert_non_null(export);
+    assert_int_equal(len, 0);
+    assert_ptr_equal(exports_find_id(set, export->id), export);
+    return export->id;
+}
+
+static void
+ids_do_not_depend_on_the_order_of_lines(void **state)
+{
+    struct exports *one = must_load("/x *(path=/)\n/y *(path=/)\n/f *(path=/,fsid=7)", NULL);
+    struct exports *other = must_load("/f *(path=/,fsid=7)\n/new *(path=/)\n/y 10.0.0.1(rw,path=/)\n"
+                                      "/x *(path=/)", NULL);
+
+    (void)state;
+    assert_true(id_of(one, "/x") == id_of(other, "/x"));
+    assert_true(id_of(one, "/y") == id_of(other, "/y"));
+    assert_true(id_of(one, "/f") == id_of(other, "/f"));
+    assert_true(id_of(one, "/x") != id_of(one, "/y"));
+    assert_null(exports_find_id(one, id_of(other, "/new")));
+    exports_put(one);
+    exports_put(other);
+}
+
+static void
+an_fsid_alone_makes_the_id(void **state)
+{
+    struct exports *one = must_load("/here *(path=/,fsid=7)", NULL);
+    struct exports *other = must_load("memory:/there *(fsid=7)", NULL);
+
+    (void)state;
+    assert_true(id_of(one, "/here") == id_of(other, "/there"));
+    exports_put(one);
+    exports_put(other);
+}
+
+static void
+a_reload_keeps_stores_and_ids(void **state)
+{
+    struct exports *old = must_load("memory:/m *\n/x *(path=/)\nmemory:/gone", NULL);
+    struct exports *set = must_load("/x *(path=/,rw)\nmemory:/m *(rw)\nmemory:/n", old);
+    struct store *memory = old->list[1].store, *posix = old->list[2].store;
+    uint64_t id = id_of(old, "/m");
+
+    (void)state;
+    assert_string_equal(old->list[1].path, "/m");
+    assert_string_equal(old->list[2].path, "/x");
+    exports_put(old);
+    assert_ptr_equal(set->list[0].store, memory);
+    assert_ptr_equal(set->list[2].store, posix);
+    assert_true(id_of(set, "/m") == id);
+    assert_ptr_not_equal(set->list[1].store, memory);
+    exports_put(set);
+}
+
+static void
+two_exports_of_one_directory_share_its_store(void **state)
+{
+    struct exports *set = must_load("/x *(path=/)\n/y *(path=/)\n/z *(path=/tmp)", NULL);
+
+    (void)state;
+    assert_ptr_equal(set->list[0].store, set->list[1].store);
+    assert_ptr_not_equal(set->list[0].store, set->list[2].store);
+    exports_put(set);
+}
+
+static void
+a_directory_that_was_replaced_gets_a_store_of_its_own(void **state)
+{
+    char cwd[256], text[512];
+    struct exports *old, *set;
+
+    (void)state;
+    assert_non_null(getcwd(cwd, sizeof(cwd)));
+    snprintf(text, sizeof(text), "/x *(path=%s/d)", cwd);
+    assert_int_equal(mkdir("d", 0700), 0);
+    old = must_load(text, NULL);
+    assert_int_equal(rename("d", "moved"), 0);
+    assert_int_equal(mkdir("d", 0700), 0);
+    set = must_load(text, old);
+    assert_ptr_not_equal(set->list[0].store, old->list[0].store);
+    exports_put(old);
+    exports_put(set);
+}
+
+static void
+a_symbolic_link_is_served_as_what_it_points_to(void **state)
+{
+    char cwd[256], text[512], want[512];
+    struct exports *set;
+
+    (void)state;
+    assert_non_null(getcwd(cwd, sizeof(cwd)));
+    assert_int_equal(mkdir("target", 0700), 0);
+    assert_int_equal(symlink("target", "link"), 0);
+    snprintf(text, sizeof(text), "%s/link *", cwd);
+    snprintf(want, sizeof(want), "%s/target", cwd);
+    set = must_load(text, NULL);
+    assert_string_equal(set->list[0].dir, want);
+    exports_put(set);
+}
+
+static void
+a_bad_line_leaves_the_old_set_as_it_was(void **state)
+{
+    struct exports *old = must_load("memory:/m *(rw)", NULL), *set;
+    char error[ERROR_MAX], got[ERROR_MAX];
+
+    (void)state;
+    assert_int_equal(load("memory:/m *\nmemory:/n *(frob)", old, &set, error), -EINVAL);
+    assert_null(set);
+    assert_int_equal(load("memory:/m *\n/nowhere *", old, &set, error), -ENOENT);
+    assert_null(set);
+    say_exports(got, old);
+    assert_string_equal(got, "/m: * rw");
+    assert_int_equal(old->refs, 1);
+    exports_put(old);
+}
+
+static void
+a_set_lives_as_long_as_somebody_holds_it(void **state)
+{
+    struct exports *set = must_load("memory:/m *(rw)", NULL);
+
+    (void)state;
+    assert_ptr_equal(exports_ref(set), set);
+    exports_put(set);
+    assert_string_equal(set->list[0].path, "/m");
+    exports_put(set);
+    exports_put(NULL);
+}
+
+static void
+help_and_manual_page_name_each_option(void **state)
+{
+    static const char *const names[] = { "ro", "no_root_squash", "anonuid=ID", "fsid=NUMBER|root|UUID", "path=DIR" };
+    char *help = NULL, *roff = NULL;
+    size_t help_len, roff_len, i;
+    FILE *out = open_memstream(&help, &help_len);
+
+    (void)state;
+    export_options_print_help(out);
+    fclose(out);
+    out = open_memstream(&roff, &roff_len);
+    export_options_print_roff(out);
+    fclose(out);
+    for (i = 0; i < COUNT(names); i++) {
+        assert_non_null(strstr(help, names[i]));
+        assert_non_null(strstr(roff, names[i]));
+    }
+    free(help);
+    free(roff);
+}
+
+static char directory[] = "/tmp/ringnfs-exports.XXXXXX";
+
+static int
+enter_directory(void **state)
+{
+    (void)state;
+    settings_init(&settings);
+    return mkdtemp(directory) == NULL || chdir(directory) < 0 ? -1 : 0;
+}
+
+static int
+leave_directory(void **state)
+{
+    static const char *const names[] = {
+        "exports.d/a.exports", "exports.d/b.exports", "exports.d/.hidden.exports", "exports.d/c.exports~", "exports.d",
+        "exports", "d", "moved", "link", "target"
+    };
+    size_t i;
+
+    (void)state;
+    settings_fini(&settings);
+    for (i = 0; i < COUNT(names); i++)
+        remove(names[i]);
+    return chdir("/") < 0 || rmdir(directory) < 0 ? -1 : 0;
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_are_read_as_exports_5_says),
+        cmocka_unit_test(options_do_what_they_say),
+        cmocka_unit_test(clients_are_addresses_networks_and_everyone),
+        cmocka_unit_test(mistakes_are_told_with_file_line_and_column),
+        cmocka_unit_test(what_may_surprise_is_told_as_a_warning),
+        cmocka_unit_test(a_space_before_the_bracket_gives_everyone_the_options),
+        cmocka_unit_test(a_nul_byte_is_refused),
+        cmocka_unit_test(a_line_of_ten_megabytes_is_refused),
+        cmocka_unit_test(a_path_that_no_client_could_ask_for_is_refused),
+        cmocka_unit_test(lines_of_the_command_line_are_told_by_their_number),
+        cmocka_unit_test(checking_opens_no_directory),
+        cmocka_unit_test(a_file_that_cannot_be_read_is_named),
+        cmocka_unit_test(a_directory_stands_for_its_exports_files_in_order),
+        cmocka_unit_test(the_most_specific_client_counts),
+        cmocka_unit_test(who_is_not_listed_has_no_rights),
+        cmocka_unit_test(a_path_is_found_in_the_longest_export_it_lies_in),
+        cmocka_unit_test(ids_do_not_depend_on_the_order_of_lines),
+        cmocka_unit_test(an_fsid_alone_makes_the_id),
+        cmocka_unit_test(a_reload_keeps_stores_and_ids),
+        cmocka_unit_test(two_exports_of_one_directory_share_its_store),
+        cmocka_unit_test(a_directory_that_was_replaced_gets_a_store_of_its_own),
+        cmocka_unit_test(a_symbolic_link_is_served_as_what_it_points_to),
+        cmocka_unit_test(a_bad_line_leaves_the_old_set_as_it_was),
+        cmocka_unit_test(a_set_lives_as_long_as_somebody_holds_it),
+        cmocka_unit_test(help_and_manual_page_name_each_option),
+    };
+
+    return cmocka_run_group_tests(tests, enter_directory, leave_directory);
+}
