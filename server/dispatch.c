@@ -1,0 +1,347 @@
+/*
+ * server/dispatch.c - the way of every NFSv3 call: arguments, export, caller, nodes, one operation of the store, reply.
+ *
+ * A call is a row of steps. Each starts an operation of the store and names the step that takes its outcome; go() runs
+ * them for as long as outcomes are there at once, and op_done() goes on when one comes later. So there is one path,
+ * whether the store can answer at once or not.
+ *
+ *     start -> got_node (-> got_other) -> ask -> answer
+ *                                          \-> tell_attributes -> told_node (-> told_other) -> answer
+ *
+ * The lower branch is for calls that are refused without having reached the file: a bad name, a read-only export. Their
+ * replies carry the attributes that RFC 1813 gives them as well.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "server/log.h"
+#include "server/nfs3_call.h"
+#include "server/nfs3_reply.h"
+#include "server/nfs3_status.h"
+#include "server/peer.h"
+#include "server/squash.h"
+
+#define SMALL_DATA 4096                 /* bytes; READ's data up to here is copied into the reply */
+
+/* What a step returns once the call is over: nothing is left to be done. */
+#define OVER STORE_PENDING
+
+static int answer(struct nfs3_call *call, int err);
+
+static void
+go(struct nfs3_call *call, int err)
+{
+    while (err != STORE_PENDING)
+        err = call->step(call, err);
+}
+
+static void
+op_done(struct store_op *op)
+{
+    struct nfs3_call *call = (struct nfs3_call *)((char *)op - offsetof(struct nfs3_call, op));
+
+    go(call, op->err);
+}
+
+static bool
+decode(struct nfs3_call *call)
+{
+    struct wire_in *in = &call->rpc.args;
+    XDR xdrs;
+    bool good;
+
+    if (call->proc->decode != NULL)
+        return call->proc->decode(in, &call->args);
+    memset(&call->args, 0, sizeof(call->args));
+    xdrmem_create(&xdrs, (char *)in->p, (u_int)wire_left(in), XDR_DECODE);
+    good = call->proc->xdr_args(&xdrs, &call->args);
+    XDR_DESTROY(&xdrs);
+    return good;
+}
+
+static void
+free_args(struct nfs3_call *call)
+{
+    XDR xdrs = { .x_op = XDR_FREE };
+
+    if (call->proc->xdr_args != NULL)
+        call->proc->xdr_args(&xdrs, &call->args);
+}
+
+static void
+release(struct nfs3_call *call)
+{
+    if (call->other != NULL)
+        store_put(call->export->store, call->other);
+    if (call->node != NULL)
+        store_put(call->export->store, call->node);
+    if (call->data != NULL)
+        buf_put(call->data);
+    if (call->list != NULL)
+        buf_put(call->list);
+    free_args(call);
+    export_view_put(call->view);
+}
+
+static void
+put_data(struct nfs3_call *call, struct wire_out *out)
+{
+    if (call->data != NULL && call->data_bytes > SMALL_DATA)
+        call_reply_lend(&call->rpc, call->data, call->data_start, call->data_bytes);
+    else
+        wire_put_fixed(out, call->data_start, call->data_bytes);
+}
+
+static void
+encode(struct nfs3_call *call, struct wire_out *out)
+{
+    XDR xdrs;
+
+    if (call->proc->encode != NULL) {
+        call->proc->encode(out, &call->res);
+        if (call->data_bytes > 0)
+            put_data(call, out);
+        return;
+    }
+    xdrmem_create(&xdrs, (char *)out->p, (u_int)wire_room(out), XDR_ENCODE);
+    if (call->proc->xdr_res(&xdrs, &call->res))
+        out->p += xdr_getpos(&xdrs);
+    else
+        out->full = true;
+    XDR_DESTROY(&xdrs);
+}
+
+static void
+note_unknown(struct nfs3_call *call, int err)
+{
+    struct peer_text peer;
+
+    atomic_fetch_add_explicit(&call->worker->stats.unknown_errors, 1, memory_order_relaxed);
+    log_debug(call->worker->shared->log, "%s by %s on %s: %s, told as an I/O error", call->proc->name,
+              peer_format(&call->rpc.peer, &peer), call->export != NULL ? call->export->path : "no export",
+              strerror(-err));
+}
+
+/* The last step: err is the outcome of the operation, or why there was none. */
+static int
+answer(struct nfs3_call *call, int err)
+{
+    struct call *rpc = &call->rpc;
+    size_t copied;
+    struct wire_out *out;
+    bool known;
+
+    if (err == 0)
+        err = call->proc->finish(call);
+    if (err != 0 && call->proc->fail != NULL)
+        call->proc->fail(call);
+    call->res.status = nfs3_status(err, call->proc->named, &known);
+    if (!known)
+        note_unknown(call, err);
+    copied = call->data_bytes <= SMALL_DATA ? wire_padded(call->data_bytes) : 0;
+    out = call_reply_begin(rpc, call->proc->reply_bytes + call->list_bytes + copied);
+    if (out != NULL)
+        encode(call, out);
+    release(call);
+    if (out != NULL)
+        call_reply_end(rpc);
+    else
+        call_drop(rpc);
+    return OVER;
+}
+
+/* The attributes of the other node are there, or cannot be had. */
+static int
+told_other(struct nfs3_call *call, int err)
+{
+    struct store_attr *other = &call->op.wcc_to.after;
+
+    *other = call->op.attr;
+    other->present = other->present && err == 0;
+    call->op.attr = call->node_attr;
+    call->op.wcc.after = call->node_attr;
+    return answer(call, call->refusal);
+}
+
+static int
+told_node(struct nfs3_call *call, int err)
+{
+    call->node_attr = call->op.attr;
+    call->node_attr.present = call->op.attr.present && err == 0;
+    if (call->other != NULL) {
+        call->step = told_other;
+        return store_getattr(call->other, &call->op);
+    }
+    call->op.attr = call->node_attr;
+    call->op.wcc.after = call->node_attr;
+    return answer(call, call->refusal);
+}
+
+/* Refused: the nodes that are known tell their attributes. */
+static int
+tell_attributes(struct nfs3_call *call, int err)
+{
+    call->refusal = err;
+    call->step = told_node;
+    return store_getattr(call->node, &call->op);
+}
+
+static int
+ask(struct nfs3_call *call)
+{
+    int err;
+
+    if (call->refusal != 0)
+        return tell_attributes(call, call->refusal);
+    call->op.kind = STORE_KINDS;
+    call->step = answer;
+    err = call->proc->begin(call);
+    if (err != STORE_PENDING && call->op.kind == STORE_KINDS)   /* begin() has refused, the store was not asked */
+        return tell_attributes(call, err);
+    return err;
+}
+
+static int
+got_other(struct nfs3_call *call, int err)
+{
+    if (err < 0)
+        call->refusal = err;
+    else
+        call->other = call->op.r.get.node;
+    return ask(call);
+}
+
+static int
+got_node(struct nfs3_call *call, int err)
+{
+    if (err < 0)
+        return answer(call, err);
+    call->node = call->op.r.get.node;
+    if (call->proc->second == NULL || call->refusal != 0)
+        return ask(call);
+    call->step = got_other;
+    return store_get(call->export->store, &call->ids[1], &call->op);
+}
+
+/* The export that a handle names, and this caller's rights in it. */
+static int
+find_export(const struct nfs3_call *call, const nfs_fh3 *fh, const struct export **export,
+            const struct export_rights **rights, struct store_id *id)
+{
+    const struct fh_key *key = call->worker->shared->key;
+    uint64_t export_id;
+    int err = fh_decode(key, (const uint8_t *)fh->data.data_val, fh->data.data_len, &export_id, id);
+
+    if (err < 0)
+        return err;
+    *export = exports_find_id(call->view->set, export_id);
+    if (*export == NULL)
+        return -ESTALE;
+    *rights = access_rights(*export, (const struct sockaddr *)&call->rpc.peer);
+    if (*rights == NULL)
+        return -ESTALE;                                 /* as knfsd: nothing is said about exports of others */
+    if ((*rights)->secure && call_peer_port(&call->rpc) >= IPPORT_RESERVED)
+        return -EPERM;
+    return 0;
+}
+
+/* RENAME's and LINK's other handle: 0 when the two may be used together. */
+static int
+check_second(struct nfs3_call *call)
+{
+    const struct export *export;
+    const struct export_rights *rights;
+    int err = find_export(call, call->proc->second(&call->args), &export, &rights, &call->ids[1]);
+
+    if (err < 0)
+        return err;
+    if (nfs3_read_only(export, rights))
+        return -EROFS;
+    return export == call->export ? 0 : -EXDEV;
+}
+
+static int
+start(struct nfs3_call *call)
+{
+    struct store_op *op = &call->op;
+    int err = find_export(call, &call->args.first, &call->export, &call->rights, &call->ids[0]);
+
+    if (err < 0)
+        return answer(call, err);
+    call->device = export_view_device(call->view, call->export);
+    squash(call->rights, &call->rpc.auth, &call->cred, call->groups);
+    if (call->proc->needs == RIGHT_WRITE && nfs3_read_only(call->export, call->rights))
+        call->refusal = -EROFS;
+    else if (call->proc->second != NULL)
+        call->refusal = check_second(call);
+    op->engine = call->worker->engine;
+    op->cred = &call->cred;
+    op->sync = !call->rights->async;
+    op->done = op_done;
+    call->step = got_node;
+    return store_get(call->export->store, &call->ids[0], op);
+}
+
+/* Everything that release() and fail() look at, before anything is known. */
+static void
+init(struct nfs3_call *call)
+{
+    call->worker = call->rpc.transport->context;
+    call->view = export_view_ref(call->worker->view);
+    call->export = NULL;
+    call->rights = NULL;
+    call->refusal = 0;
+    call->node = NULL;
+    call->other = NULL;
+    call->data = NULL;
+    call->data_start = NULL;
+    call->data_bytes = 0;
+    call->list = NULL;
+    call->list_bytes = 0;
+    call->op.attr.present = false;
+    call->op.wcc.before_present = false;
+    call->op.wcc.after.present = false;
+    call->op.wcc_to.before_present = false;
+    call->op.wcc_to.after.present = false;
+}
+
+static void
+answer_null(struct call *rpc)
+{
+    if (call_reply_begin(rpc, 0) != NULL)
+        call_reply_end(rpc);
+    else
+        call_drop(rpc);
+}
+
+static void
+nfs3_dispatch(struct call *rpc)
+{
+    struct nfs3_call *call = (struct nfs3_call *)rpc;
+
+    call->proc = nfs3_proc(rpc->proc);
+    if (call->proc == NULL) {
+        call_reply_error(rpc, CALL_PROC_UNAVAIL, 0, 0);
+    } else if (call->proc->begin == NULL) {
+        answer_null(rpc);
+    } else if (!decode(call)) {
+        free_args(call);
+        call_reply_error(rpc, CALL_GARBAGE_ARGS, 0, 0);
+    } else {
+        init(call);
+        go(call, start(call));
+    }
+}
+
+static const uint32_t versions[] = { NFS_V3 };
+
+const struct program nfs3_program = {
+    .number = NFS_PROGRAM,
+    .versions = versions,
+    .nversions = sizeof(versions) / sizeof(versions[0]),
+    .dispatch = nfs3_dispatch,
+};

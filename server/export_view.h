@@ -1,0 +1,34 @@
+/*
+ * server/export_view.h - a worker's view of the exports: the set that its new calls use, and older ones whose calls
+ * have not ended.
+ *
+ * A call holds the view that it began with, so a reload never pulls an export away under it; the count belongs to the
+ * worker alone and costs no atomic operation.
+ */
+#ifndef RINGNFS_SERVER_EXPORT_VIEW_H
+#define RINGNFS_SERVER_EXPORT_VIEW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/exports.h"
+
+struct export_view {
+    struct exports *set;                /* a reference */
+    size_t holders;                     /* calls under way, and the worker for the view in use */
+    uint64_t devices[];                 /* for each export, the file system of its root, as store_attr.fsid has it */
+};
+
+/* A view with one holder and a reference of its own to the set; NULL when memory is short. Any thread. */
+struct export_view *export_view_new(struct exports *set);
+
+/* Count a holder. The worker's thread only, like all below. */
+struct export_view *export_view_ref(struct export_view *view);
+
+/* The last one frees the view, and gives the set back. */
+void export_view_put(struct export_view *view);
+
+/* The file system of an export's root. */
+uint64_t export_view_device(const struct export_view *view, const struct export *export);
+
+#endif

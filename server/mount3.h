@@ -1,0 +1,32 @@
+/* server/mount3.h - the MOUNT program, versions 1 and 3. */
+#ifndef RINGNFS_SERVER_MOUNT3_H
+#define RINGNFS_SERVER_MOUNT3_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rpc/call.h"
+#include "rpc/program.h"
+#include "server/worker.h"
+#include "storage/store.h"
+
+/* One MOUNT call; MNT walks down from the export's root, one operation of the store after the other. */
+struct mount3_call {
+    struct call rpc;                    /* first */
+    struct worker *worker;
+    struct export_view *view;           /* keeps the exports; released with the call */
+    const struct export *export;
+    const uint8_t *path;                /* in the request */
+    uint32_t path_len;
+    const char *rest;                   /* of the path, not walked yet */
+    size_t rest_len;
+    struct store_node *node;            /* how far it has come; a reference */
+    struct store_id child;
+    int (*step)(struct mount3_call *call, int err);     /* what follows the operation under way */
+    struct store_op op;
+};
+
+/* For the workers' transports. */
+extern const struct program mount3_program;
+
+#endif

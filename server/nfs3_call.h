@@ -1,0 +1,142 @@
+/*
+ * server/nfs3_call.h - one NFSv3 call on its way through the server, and the row that says how its procedure works.
+ *
+ * A procedure is three functions. begin() asks the store for one operation, or refuses without having asked; finish()
+ * turns an outcome that is good into the result; fail() puts into the result what an error carries. dispatch.c has
+ * found export, rights, caller and nodes before begin() runs, and sends what finish() or fail() has left in call->res.
+ */
+#ifndef RINGNFS_SERVER_NFS3_CALL_H
+#define RINGNFS_SERVER_NFS3_CALL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rpc/buf.h"
+#include "rpc/call.h"
+#include "rpc/program.h"
+#include "server/export_view.h"
+#include "server/exports.h"
+#include "server/worker.h"
+#include "storage/fh.h"
+#include "storage/store.h"
+#include "xdr/bulk.h"
+#include "xdr/nfs3.h"
+
+#define NFS3_PROCS 22                   /* NULL to COMMIT */
+#define NFS3_UDP_MAX (32 << 10)         /* bytes of data in a READ or WRITE over UDP that FSINFO recommends */
+
+/* Errors of procedures that errno.h has no name for; negated like the others. */
+#define NFS3_ETOOSMALL EMSGSIZE         /* NFS3ERR_TOOSMALL */
+
+union nfs3_args {
+    nfs_fh3 first;                      /* every procedure's arguments begin with a handle */
+    GETATTR3args getattr;
+    SETATTR3args setattr;
+    LOOKUP3args lookup;
+    ACCESS3args access;
+    READLINK3args readlink;
+    READ3args read;
+    WRITE3args write;
+    CREATE3args create;
+    MKDIR3args mkdir;
+    SYMLINK3args symlink;
+    MKNOD3args mknod;
+    REMOVE3args remove;
+    RMDIR3args rmdir;
+    RENAME3args rename;
+    LINK3args link;
+    READDIR3args readdir;
+    READDIRPLUS3args readdirplus;
+    FSSTAT3args fsstat;
+    FSINFO3args fsinfo;
+    PATHCONF3args pathconf;
+    COMMIT3args commit;
+};
+
+union nfs3_res {
+    nfsstat3 status;                    /* every procedure's result begins with it */
+    GETATTR3res getattr;
+    SETATTR3res setattr;
+    LOOKUP3res lookup;
+    ACCESS3res access;
+    READLINK3res readlink;
+    READ3res read;
+    WRITE3res write;
+    CREATE3res create;
+    MKDIR3res mkdir;
+    SYMLINK3res symlink;
+    MKNOD3res mknod;
+    REMOVE3res remove;
+    RMDIR3res rmdir;
+    RENAME3res rename;
+    LINK3res link;
+    READDIR3res readdir;
+    READDIRPLUS3res readdirplus;
+    FSSTAT3res fsstat;
+    FSINFO3res fsinfo;
+    PATHCONF3res pathconf;
+    COMMIT3res commit;
+};
+
+/* What a caller must be allowed to do. */
+enum nfs3_right { RIGHT_NONE, RIGHT_READ, RIGHT_WRITE };
+
+struct nfs3_call;
+
+struct nfs3_proc {
+    const char *name;
+    /* Hot calls are decoded and encoded on wire, the others by rpcgen's codecs. */
+    bool (*decode)(struct wire_in *in, union nfs3_args *args);
+    void (*encode)(struct wire_out *out, const union nfs3_res *res);
+    bool_t (*xdr_args)(XDR *xdrs, union nfs3_args *args);
+    bool_t (*xdr_res)(XDR *xdrs, union nfs3_res *res);
+    int (*begin)(struct nfs3_call *call);
+    int (*finish)(struct nfs3_call *call);
+    void (*fail)(struct nfs3_call *call);           /* NULL: an error carries nothing */
+    const nfs_fh3 *(*second)(const union nfs3_args *args);      /* the other handle; NULL: there is none */
+    enum nfs3_right needs;
+    bool named;                         /* takes names: "not found" may mean one of them, not the handle */
+    bool replay;                        /* a retransmission must get the first one's reply */
+    uint32_t reply_bytes;               /* most that a result has, call->list_bytes and data left out */
+};
+
+struct nfs3_call {
+    struct call rpc;                    /* first */
+    const struct nfs3_proc *proc;
+    struct worker *worker;
+    struct export_view *view;           /* keeps the exports; released with the call */
+    const struct export *export;
+    const struct export_rights *rights;
+    uint64_t device;                    /* of the export's root, as store_attr.fsid has it */
+    struct store_cred cred;
+    gid_t groups[CALL_GIDS_MAX];
+    int (*step)(struct nfs3_call *call, int err);   /* what follows the operation under way */
+    int refusal;                        /* -errno: to be answered without asking the store */
+    struct store_attr node_attr;        /* of node, while a refusal looks at other */
+    struct store_id ids[2];
+    struct store_node *node;            /* what the first handle names; a reference */
+    struct store_node *other;           /* RENAME's target directory, LINK's directory; a reference */
+    struct store_op op;
+    union nfs3_args args;
+    union nfs3_res res;
+
+    /* What begin() leaves for finish(), and finish() for the encoding; pooled buffers are given back with the call. */
+    struct store_setattr set;
+    struct timespec guard;
+    uint64_t verifier;                  /* WRITE: the store's, before the data went to it */
+    uint8_t fh[FH_MAX];                 /* the handle of a result */
+    struct buf *data;                   /* READ's data, READLINK's text, READDIR's entries as the store gave them */
+    const uint8_t *data_start;
+    size_t data_bytes;                  /* of READ's data in the reply */
+    struct buf *list;                   /* READDIR's entries as they are sent */
+    size_t list_bytes;                  /* room that they, or READLINK's text, take in the reply */
+};
+
+/* The row of a procedure; NULL when there is none of that number. */
+const struct nfs3_proc *nfs3_proc(uint32_t number);
+
+/* NFS version 3, for the workers' transports. */
+extern const struct program nfs3_program;
+
+#endif

@@ -1,0 +1,147 @@
+/*
+ * server/nfs3_data.c - READ, WRITE and COMMIT (RFC 1813 3.3.6, 3.3.7, 3.3.21).
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/param.h>
+#include <sys/stat.h>
+
+#include "server/nfs3_procs.h"
+#include "server/nfs3_reply.h"
+
+#define SMALL_READ 768                  /* bytes; up to here the call's own memory serves */
+
+/* Where READ's data goes: the store fills it, and the reply is sent from it. */
+static uint8_t *
+read_space(struct nfs3_call *call, uint32_t length)
+{
+    if (length <= SMALL_READ)
+        return call_alloc(&call->rpc, MAX(length, 1));
+    call->data = buf_get(call->rpc.transport->buffers, length);
+    return call->data != NULL ? call->data->data : NULL;
+}
+
+int
+nfs3_read_begin(struct nfs3_call *call)
+{
+    const READ3args *args = &call->args.read;
+    struct store_op *op = &call->op;
+    uint64_t offset = MIN(args->offset, INT64_MAX);     /* no file goes further: the store answers "at the end" */
+    uint32_t length = (uint32_t)MIN(MIN(args->count, nfs3_rtmax(call)), INT64_MAX - offset);
+    uint8_t *data;
+
+    data = read_space(call, length);
+    if (data == NULL)
+        return -ENOMEM;
+    call->data_start = data;
+    op->u.read.offset = offset;
+    op->u.read.length = length;
+    op->u.read.data = data;
+    return store_read(call->node, op);
+}
+
+int
+nfs3_read_finish(struct nfs3_call *call)
+{
+    READ3resok *ok = &call->res.read.READ3res_u.resok;
+
+    ok->count = call->op.r.read.done;
+    ok->eof = call->op.r.read.eof;
+    ok->data.data_len = ok->count;
+    ok->data.data_val = (char *)call->data_start;
+    call->data_bytes = ok->count;
+    nfs3_post_op(call, &call->op.attr, &ok->file_attributes);
+    return 0;
+}
+
+void
+nfs3_read_fail(struct nfs3_call *call)
+{
+    nfs3_post_op(call, &call->op.attr, &call->res.read.READ3res_u.resfail.file_attributes);
+}
+
+static void
+put_verifier(uint64_t verifier, writeverf3 out)
+{
+    memcpy(out, &verifier, NFS3_WRITEVERFSIZE);
+}
+
+static enum store_stability
+asked_stability(stable_how how)
+{
+    return how == UNSTABLE ? STORE_UNSTABLE : how == DATA_SYNC ? STORE_DATA_SYNC : STORE_FILE_SYNC;
+}
+
+static stable_how
+given_stability(enum store_stability stability)
+{
+    return stability == STORE_UNSTABLE ? UNSTABLE : stability == STORE_DATA_SYNC ? DATA_SYNC : FILE_SYNC;
+}
+
+int
+nfs3_write_begin(struct nfs3_call *call)
+{
+    const WRITE3args *args = &call->args.write;
+    struct store_op *op = &call->op;
+
+    if (!S_ISREG(nfs3_node_type(call)) || args->count != args->data.data_len)
+        return -EINVAL;
+    /* Taken before the data goes down: should a flush fail in between, the client has the older one and sends again. */
+    call->verifier = atomic_load(&call->export->store->write_verifier);
+    op->u.write.offset = args->offset;
+    op->u.write.length = MIN(args->count, nfs3_wtmax(call));
+    op->u.write.data = args->data.data_val;
+    op->u.write.stable = call->rights->async ? STORE_UNSTABLE : asked_stability(args->stable);
+    return store_write(call->node, op);
+}
+
+int
+nfs3_write_finish(struct nfs3_call *call)
+{
+    WRITE3resok *ok = &call->res.write.WRITE3res_u.resok;
+
+    ok->count = call->op.r.write.done;
+    ok->committed = call->rights->async ? call->args.write.stable : given_stability(call->op.r.write.committed);
+    put_verifier(call->verifier, ok->verf);
+    nfs3_wcc(call, &call->op.wcc, &ok->file_wcc);
+    return 0;
+}
+
+void
+nfs3_write_fail(struct nfs3_call *call)
+{
+    nfs3_wcc(call, &call->op.wcc, &call->res.write.WRITE3res_u.resfail.file_wcc);
+}
+
+int
+nfs3_commit_begin(struct nfs3_call *call)
+{
+    const COMMIT3args *args = &call->args.commit;
+    struct store_op *op = &call->op;
+
+    if (!S_ISREG(nfs3_node_type(call)))
+        return -EINVAL;
+    if (call->rights->async)                            /* exports(5) async: says yes without flushing */
+        return store_getattr(call->node, op);
+    op->u.commit.offset = args->offset;
+    op->u.commit.length = args->count <= UINT64_MAX - args->offset ? args->count : 0;
+    return store_commit(call->node, op);
+}
+
+int
+nfs3_commit_finish(struct nfs3_call *call)
+{
+    COMMIT3resok *ok = &call->res.commit.COMMIT3res_u.resok;
+
+    if (call->op.kind == STORE_GETATTR)
+        call->op.wcc.after = call->op.attr;
+    put_verifier(atomic_load(&call->export->store->write_verifier), ok->verf);
+    nfs3_wcc(call, &call->op.wcc, &ok->file_wcc);
+    return 0;
+}
+
+void
+nfs3_commit_fail(struct nfs3_call *call)
+{
+    nfs3_wcc(call, &call->op.wcc, &call->res.commit.COMMIT3res_u.resfail.file_wcc);
+}

@@ -1,0 +1,204 @@
+/*
+ * server/nfs3_dir.c - READDIR and READDIRPLUS (RFC 1813 3.3.16, 3.3.17).
+ *
+ * The store is asked for about as many entries as a reply can hold, and the reply takes the first of them, as many as
+ * fit. A cookie is the file system's own place in the directory, so it needs no verifier: that is always zero and never
+ * looked at, as in the kernel's server.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "server/nfs3_procs.h"
+#include "server/nfs3_reply.h"
+
+#define LISTING_FRAME 108               /* bytes of a reply without entries: status, attributes, verifier, end, eof */
+#define LISTING_MIN_CUT (64 << 10)      /* bytes; a listing may always be that long */
+#define ENTRY_MIN 28                    /* bytes of an entry3 with a short name */
+#define ENTRYPLUS_MIN 144               /* the same with attributes and a short handle */
+#define NAME_MIN 24                     /* what of it counts for dircount */
+#define ENTRIES_MAX (512 << 10)         /* bytes of entries asked of the store at once */
+
+struct plus_entry {
+    entryplus3 entry;
+    uint8_t fh[FH_MAX];
+};
+
+/* How many bytes the entries of a reply may have, when the client takes `count` for all of it. */
+static size_t
+entries_room(const struct nfs3_call *call, uint32_t count)
+{
+    size_t cut = MIN(count, MAX(nfs3_dtpref(call), LISTING_MIN_CUT));
+
+    cut = MIN(cut, call_reply_max(&call->rpc));
+    return cut > LISTING_FRAME ? cut - LISTING_FRAME : 0;
+}
+
+static int
+listing_begin(struct nfs3_call *call, size_t buffer_bytes, uint32_t max_entries)
+{
+    struct store_op *op = &call->op;
+
+    call->data = buf_get(call->rpc.transport->buffers, MIN(buffer_bytes, ENTRIES_MAX));
+    if (call->data == NULL)
+        return -ENOMEM;
+    op->u.dir.buffer = call->data->data;
+    op->u.dir.size = MIN(call->data->capacity, MAX(buffer_bytes, sizeof(struct store_dirent) + STORE_NAME_MAX));
+    op->u.dir.max_entries = max_entries;
+    return store_readdir(call->node, op);
+}
+
+static const struct store_dirent *
+next_dirent(const struct store_dirent *dirent)
+{
+    size_t bytes = offsetof(struct store_dirent, name) + dirent->name_len;
+
+    return (const struct store_dirent *)((const uint8_t *)dirent + roundup(bytes, 8));
+}
+
+/* Room for the entries of the reply; 0, -ENOMEM, or -NFS3_ETOOSMALL where not even the first one will fit. */
+static int
+list_space(struct nfs3_call *call, size_t entry_size, size_t room)
+{
+    size_t count = call->op.r.dir.entries;
+
+    if (count == 0)
+        return 0;
+    if (room == 0)
+        return -NFS3_ETOOSMALL;
+    call->list = buf_get(call->rpc.transport->buffers, count * entry_size);
+    return call->list != NULL ? 0 : -ENOMEM;
+}
+
+int
+nfs3_readdir_begin(struct nfs3_call *call)
+{
+    const READDIR3args *args = &call->args.readdir;
+    size_t room = entries_room(call, args->count);
+    int err = nfs3_check_dir(call);
+
+    if (err < 0)
+        return err;
+    call->op.u.dir.cookie = args->cookie;
+    call->op.u.dir.plus = false;
+    /* A name of 12 bytes takes 36 in the reply and six times that from the store. */
+    return listing_begin(call, room * 6, (uint32_t)(room / ENTRY_MIN + 1));
+}
+
+int
+nfs3_readdir_finish(struct nfs3_call *call)
+{
+    READDIR3resok *ok = &call->res.readdir.READDIR3res_u.resok;
+    size_t room = entries_room(call, call->args.readdir.count);
+    uint32_t count = call->op.r.dir.entries;
+    const struct store_dirent *dirent = (const struct store_dirent *)call->data->data;
+    int err = list_space(call, sizeof(entry3), room);
+    entry3 **tail = &ok->reply.entries;
+    uint32_t taken = 0;
+
+    if (err < 0)
+        return err;
+    for (; taken < count; taken++, dirent = next_dirent(dirent)) {
+        entry3 *entry = (entry3 *)call->list->data + taken;
+
+        entry->fileid = dirent->fileid;
+        entry->name.filename3_len = dirent->name_len;
+        entry->name.filename3_val = (char *)dirent->name;
+        entry->cookie = dirent->cookie;
+        if (call->list_bytes + bulk_size_entry3(entry) > room)
+            break;
+        call->list_bytes += bulk_size_entry3(entry);
+        *tail = entry;
+        tail = &entry->nextentry;
+    }
+    *tail = NULL;
+    if (taken == 0 && count > 0)
+        return -NFS3_ETOOSMALL;
+    ok->reply.eof = call->op.r.dir.eof && taken == count;
+    memset(ok->cookieverf, 0, NFS3_COOKIEVERFSIZE);
+    nfs3_post_op(call, &call->op.attr, &ok->dir_attributes);
+    return 0;
+}
+
+void
+nfs3_readdir_fail(struct nfs3_call *call)
+{
+    call->list_bytes = 0;
+    nfs3_post_op(call, &call->op.attr, &call->res.readdir.READDIR3res_u.resfail.dir_attributes);
+}
+
+int
+nfs3_readdirplus_begin(struct nfs3_call *call)
+{
+    const READDIRPLUS3args *args = &call->args.readdirplus;
+    size_t room = entries_room(call, args->maxcount);
+    int err = nfs3_check_dir(call);
+
+    if (err < 0)
+        return err;
+    call->op.u.dir.cookie = args->cookie;
+    call->op.u.dir.plus = true;
+    /* Attributes cost: not many more than fit. With them an entry takes 1.2 to 1.4 times its room in the reply. */
+    return listing_begin(call, room + room / 4 + sizeof(struct store_dirent) + STORE_NAME_MAX,
+                         (uint32_t)MIN(room / ENTRYPLUS_MIN, args->dircount / NAME_MIN) + 1);
+}
+
+static void
+put_plus_entry(const struct nfs3_call *call, const struct store_dirent *dirent, struct plus_entry *plus)
+{
+    entryplus3 *entry = &plus->entry;
+
+    entry->fileid = dirent->fileid;
+    entry->name.filename3_len = dirent->name_len;
+    entry->name.filename3_val = (char *)dirent->name;
+    entry->cookie = dirent->cookie;
+    nfs3_post_op(call, &dirent->attr, &entry->name_attributes);
+    entry->name_handle.handle_follows = dirent->id.len > 0;
+    if (dirent->id.len > 0)
+        nfs3_handle(call, &dirent->id, plus->fh, &entry->name_handle.post_op_fh3_u.handle);
+}
+
+int
+nfs3_readdirplus_finish(struct nfs3_call *call)
+{
+    READDIRPLUS3resok *ok = &call->res.readdirplus.READDIRPLUS3res_u.resok;
+    const READDIRPLUS3args *args = &call->args.readdirplus;
+    size_t room = entries_room(call, args->maxcount);
+    uint32_t count = call->op.r.dir.entries;
+    const struct store_dirent *dirent = (const struct store_dirent *)call->data->data;
+    int err = list_space(call, sizeof(struct plus_entry), room);
+    entryplus3 **tail = &ok->reply.entries;
+    size_t name_bytes = 0;
+    uint32_t taken = 0;
+
+    if (err < 0)
+        return err;
+    for (; taken < count; taken++, dirent = next_dirent(dirent)) {
+        struct plus_entry *plus = (struct plus_entry *)call->list->data + taken;
+
+        name_bytes += NAME_MIN - 4 + wire_padded(dirent->name_len);
+        if (taken > 0 && name_bytes > args->dircount)
+            break;
+        put_plus_entry(call, dirent, plus);
+        if (call->list_bytes + bulk_size_entryplus3(&plus->entry) > room)
+            break;
+        call->list_bytes += bulk_size_entryplus3(&plus->entry);
+        *tail = &plus->entry;
+        tail = &plus->entry.nextentry;
+    }
+    *tail = NULL;
+    if (taken == 0 && count > 0)
+        return -NFS3_ETOOSMALL;
+    ok->reply.eof = call->op.r.dir.eof && taken == count;
+    memset(ok->cookieverf, 0, NFS3_COOKIEVERFSIZE);
+    nfs3_post_op(call, &call->op.attr, &ok->dir_attributes);
+    return 0;
+}
+
+void
+nfs3_readdirplus_fail(struct nfs3_call *call)
+{
+    call->list_bytes = 0;
+    nfs3_post_op(call, &call->op.attr, &call->res.readdirplus.READDIRPLUS3res_u.resfail.dir_attributes);
+}

@@ -1,0 +1,439 @@
+/*
+ * server/server.c - the whole server: made from its parts in order, and taken apart in the opposite one.
+ */
+#include "server/server.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+#include <unistd.h>
+
+#include "rpc/listen.h"
+#include "rpc/rpcbind.h"
+#include "server/mount3.h"
+#include "server/mount_list.h"
+#include "server/nfs3_call.h"
+#include "server/state.h"
+#include "server/worker.h"
+#include "xdr/mount3.h"
+
+#define AUTO_WORKERS_MAX 8
+#define RECORD_MAX ((4u << 20) + (64u << 10))           /* bytes: the largest wtmax, and what is around it */
+#define REPLIES_MAX ((uint64_t)16 << 20)                /* bytes of replies that wait for one client */
+#define LOGGED_EXPORTS 8                /* named in the line at the start */
+#define LOGGED_PATH 128                 /* bytes of each */
+#define REGISTRATIONS 3                 /* NFS 3, MOUNT 1 and 3 */
+
+static const struct program *const programs[] = { &nfs3_program, &mount3_program };
+
+/* exports_source with strings of its own. */
+struct source_copy {
+    char **files;
+    char **lines;
+    struct exports_source source;
+};
+
+struct server {
+    struct settings settings;
+    struct log log;
+    struct source_copy source;
+    struct state *state;
+    struct mount_list *mounts;
+    struct pool *pool;
+    struct exports *exports;            /* those in use; a reference */
+    struct worker_shared shared;
+    struct worker **workers;
+    unsigned nworkers;                  /* that run */
+    unsigned last_given;                /* the worker that got the last connection; the first one's thread only */
+    struct listen_set nfs_sockets;      /* until the workers have them */
+    struct listen_set mount_sockets;    /* empty when the ports are the same */
+    struct server_ports ports;
+    struct rpcbind_entry registrations[REGISTRATIONS];
+    bool registered;
+};
+
+static void
+free_strings(char **strings, size_t count)
+{
+    for (size_t i = 0; strings != NULL && i < count; i++)
+        free(strings[i]);
+    free(strings);
+}
+
+/* NULL when memory is short. */
+static char **
+copy_strings(const char *const *strings, size_t count)
+{
+    char **copy = calloc(count + 1, sizeof(*copy));
+
+    for (size_t i = 0; copy != NULL && i < count; i++) {
+        copy[i] = strdup(strings[i]);
+        if (copy[i] == NULL) {
+            free_strings(copy, i);
+            return NULL;
+        }
+    }
+    return copy;
+}
+
+static void
+source_fini(struct source_copy *copy)
+{
+    free_strings(copy->files, copy->source.nfiles);
+    free_strings(copy->lines, copy->source.nlines);
+}
+
+static int
+source_init(struct source_copy *copy, const struct exports_source *from)
+{
+    copy->source = *from;
+    copy->files = copy_strings(from->files, from->nfiles);
+    copy->lines = copy_strings(from->lines, from->nlines);
+    copy->source.files = (const char *const *)copy->files;
+    copy->source.lines = (const char *const *)copy->lines;
+    return copy->files != NULL && copy->lines != NULL ? 0 : -ENOMEM;
+}
+
+/* One line for an error that is not told where it happens; returns err. */
+static int
+explain(int err, const char *what, char *error, size_t error_size)
+{
+    snprintf(error, error_size, "%s: %s", what, strerror(-err));
+    return err;
+}
+
+/* Load the exports; what is no mistake, but should be known, goes to the log. */
+static int
+load_exports(struct server *server, struct exports **set, char *error, size_t error_size)
+{
+    int err = exports_load(&server->source.source, &server->settings, server->exports, set, error, error_size);
+
+    if (err == 0 && error[0] != '\0')
+        log_warn(&server->log, "%s", error);
+    return err;
+}
+
+static unsigned
+choose_workers(const struct settings *settings)
+{
+    cpu_set_t cpus;
+    int count = 1;
+
+    if (settings->workers != 0)
+        return settings->workers;
+    if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0)
+        count = CPU_COUNT(&cpus);
+    return (unsigned)MIN(MAX(count, 1), AUTO_WORKERS_MAX);
+}
+
+static int
+open_sockets(struct server *server, const struct server_config *config, unsigned workers, char *error,
+             size_t error_size)
+{
+    const struct settings *settings = &server->settings;
+    struct listen_config listen = {
+        .addresses = config->addresses,
+        .naddresses = config->naddresses,
+        .port = (uint16_t)settings->port,
+        .tcp = settings->tcp,
+        .udp = settings->udp,
+        .udp_sockets = workers,
+        .backlog = (int)settings->backlog,
+        .udp_buffer = settings->udp_buffer,
+    };
+    int err = listen_open(&listen, &server->nfs_sockets, error, error_size);
+
+    if (err < 0)
+        return err;
+    server->ports.nfs = server->ports.mount = server->nfs_sockets.port;
+    if (settings->mount_port == 0 || settings->mount_port == server->ports.nfs)
+        return 0;
+    listen.port = (uint16_t)settings->mount_port;
+    err = listen_open(&listen, &server->mount_sockets, error, error_size);
+    server->ports.mount = server->mount_sockets.port;
+    return err;
+}
+
+static void
+set_up_shared(struct server *server)
+{
+    const struct settings *settings = &server->settings;
+    struct worker_shared *shared = &server->shared;
+
+    shared->settings = settings;
+    shared->log = &server->log;
+    shared->key = state_key(server->state);
+    shared->mounts = server->mounts;
+    shared->pool = server->pool;
+    shared->programs = programs;
+    shared->nprograms = sizeof(programs) / sizeof(programs[0]);
+    shared->call_size = MAX(sizeof(struct nfs3_call), sizeof(struct mount3_call));
+    shared->transport.limits = (struct transport_limits){
+        .record_bytes = RECORD_MAX,
+        .calls_per_conn = settings->calls_per_connection,
+        .reply_bytes_per_conn = REPLIES_MAX,
+        .connections = settings->max_connections,
+        .socket_buffer = settings->socket_buffer,
+        .udp_buffer = settings->udp_buffer,
+    };
+    shared->transport.budget.max_bytes = settings->max_memory;
+}
+
+static int
+start_workers(struct server *server, unsigned count, char *error, size_t error_size)
+{
+    int err;
+
+    server->workers = calloc(count, sizeof(server->workers[0]));
+    if (server->workers == NULL)
+        return explain(-ENOMEM, "workers", error, error_size);
+    for (; server->nworkers < count; server->nworkers++) {
+        err = worker_new(&server->shared, server->exports, &server->workers[server->nworkers]);
+        if (err < 0)
+            return explain(err, server->settings.engine == SETTING_ENGINE_URING ? "a worker with io_uring" : "a worker",
+                           error, error_size);
+    }
+    return 0;
+}
+
+/* A new connection is for the worker that has fewest; the search begins behind the last one that got any. */
+static void
+give_connection(void *context, int fd)
+{
+    struct server *server = context;
+    unsigned best = (server->last_given + 1) % server->nworkers;
+
+    for (unsigned i = 0, at = best; i < server->nworkers; i++, at = (at + 1) % server->nworkers) {
+        if (worker_connections(server->workers[at]) < worker_connections(server->workers[best]))
+            best = at;
+    }
+    server->last_given = best;
+    worker_add_connection(server->workers[best], fd);
+}
+
+static int
+hand_out(struct server *server, struct listen_set *set)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < set->count && err == 0; i++) {
+        struct listen_socket *socket = &set->sockets[i];
+        int fd = socket->fd;
+
+        socket->fd = -1;
+        if (socket->type == SOCK_STREAM)
+            err = worker_listen(server->workers[0], fd, give_connection, server);
+        else
+            worker_add_datagram(server->workers[socket->worker], fd);
+    }
+    return err;
+}
+
+/* What rpcbind is told: the families follow from the sockets. */
+static void
+list_registrations(struct server *server)
+{
+    static const struct { uint32_t prog, vers; } served[REGISTRATIONS] = {
+        { NFS_PROGRAM, NFS_V3 }, { MOUNT_PROGRAM, MOUNT_V1 }, { MOUNT_PROGRAM, MOUNT_V3 },
+    };
+    bool ipv4 = false, ipv6 = false;
+
+    for (size_t i = 0; i < server->nfs_sockets.count; i++) {
+        if (server->nfs_sockets.sockets[i].address.ss_family == AF_INET6)
+            ipv6 = true;
+        else
+            ipv4 = true;
+    }
+    for (size_t i = 0; i < REGISTRATIONS; i++)
+        server->registrations[i] = (struct rpcbind_entry){
+            .prog = served[i].prog,
+            .vers = served[i].vers,
+            .tcp = server->settings.tcp,
+            .udp = server->settings.udp,
+            .ipv4 = ipv4,
+            .ipv6 = ipv6,
+            .port = served[i].prog == NFS_PROGRAM ? server->ports.nfs : server->ports.mount,
+        };
+}
+
+static int
+register_ports(struct server *server, char *error, size_t error_size)
+{
+    char reason[256];
+    int err;
+
+    list_registrations(server);
+    if (server->settings.rpcbind == RPCBIND_OFF)
+        return 0;
+    err = rpcbind_register(server->registrations, REGISTRATIONS, reason, sizeof(reason));
+    server->registered = err == 0;
+    if (err == 0)
+        return 0;
+    if (server->settings.rpcbind == RPCBIND_SYSTEM) {
+        snprintf(error, error_size, "%s", reason);
+        return err;
+    }
+    log_info(&server->log, "%s; clients have to name the port when they mount", reason);
+    return 0;
+}
+
+static void
+log_start(const struct server *server)
+{
+    const struct exports *set = server->exports;
+    char names[LOGGED_EXPORTS * (LOGGED_PATH + 2) + 32] = "nothing";
+    char path[LOGGED_PATH];
+    size_t used = 0;
+
+    for (size_t i = 0; i < MIN(set->count, LOGGED_EXPORTS); i++)
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i > 0 ? ", " : "",
+                                 log_quote(path, sizeof(path), set->list[i].path, set->list[i].path_len));
+    if (set->count > LOGGED_EXPORTS)
+        snprintf(names + used, sizeof(names) - used, " and %zu more", set->count - LOGGED_EXPORTS);
+    log_info(&server->log, "serving %s on port %u, MOUNT on port %u; engine %s, workers %u, threads %u", names,
+             server->ports.nfs, server->ports.mount, worker_engine_name(server->workers[0]), server->nworkers,
+             server->settings.threads);
+    if (worker_cred_mode(server->workers[0]) == CRED_SELF)
+        log_warn(&server->log, "not root: every caller acts as user %u here, whoever he is", (unsigned)geteuid());
+}
+
+static int
+start(struct server *server, const struct server_config *config, char *error, size_t error_size)
+{
+    unsigned workers = choose_workers(&server->settings);
+    int err = load_exports(server, &server->exports, error, error_size);
+
+    if (err < 0)
+        return err;
+    err = state_open(server->settings.state_dir, &server->state, error, error_size);
+    if (err < 0)
+        return err;
+    err = mount_list_new(server->settings.mount_list, server->state, &server->mounts);
+    if (err < 0)
+        return explain(err, "the MOUNT list", error, error_size);
+    err = pool_new(server->settings.threads, &server->pool);
+    if (err < 0)
+        return explain(err, "the pool of threads", error, error_size);
+    err = open_sockets(server, config, workers, error, error_size);
+    if (err < 0)
+        return err;
+    set_up_shared(server);
+    err = start_workers(server, workers, error, error_size);
+    if (err < 0)
+        return err;
+    err = register_ports(server, error, error_size);
+    if (err < 0)
+        return err;
+    err = hand_out(server, &server->nfs_sockets);
+    if (err == 0)
+        err = hand_out(server, &server->mount_sockets);
+    if (err < 0)
+        return explain(err, "listening", error, error_size);
+    log_start(server);
+    return 0;
+}
+
+int
+server_new(const struct server_config *config, struct server **out, char *error, size_t error_size)
+{
+    struct server *server = calloc(1, sizeof(*server));
+    int err;
+
+    if (server == NULL)
+        return explain(-ENOMEM, "the server", error, error_size);
+    server->log = config->log;
+    err = settings_copy(&server->settings, config->settings);
+    if (err == 0)
+        err = source_init(&server->source, &config->exports);
+    if (err < 0)
+        explain(err, "the settings", error, error_size);
+    else
+        err = start(server, config, error, error_size);
+    if (err < 0) {
+        server_free(server);
+        return err;
+    }
+    *out = server;
+    return 0;
+}
+
+void
+server_ports(const struct server *server, struct server_ports *ports)
+{
+    *ports = server->ports;
+}
+
+static void
+free_reloads(struct worker_reload **reloads, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        worker_reload_free(reloads[i]);
+    free(reloads);
+}
+
+int
+server_reload_exports(struct server *server, char *error, size_t error_size)
+{
+    struct worker_reload **reloads = calloc(server->nworkers, sizeof(*reloads));
+    struct exports *set;
+    int err;
+
+    if (reloads == NULL)
+        return explain(-ENOMEM, "exports", error, error_size);
+    err = load_exports(server, &set, error, error_size);
+    for (unsigned i = 0; err == 0 && i < server->nworkers; i++) {
+        reloads[i] = worker_reload_new(set);
+        if (reloads[i] == NULL) {
+            exports_put(set);
+            err = explain(-ENOMEM, "exports", error, error_size);
+        }
+    }
+    if (err < 0) {
+        free_reloads(reloads, server->nworkers);
+        return err;
+    }
+    for (unsigned i = 0; i < server->nworkers; i++)
+        worker_reload(server->workers[i], reloads[i]);
+    free(reloads);
+    exports_put(server->exports);
+    server->exports = set;
+    return 0;
+}
+
+static void
+stop_workers(struct server *server)
+{
+    if (server->nworkers > 0)
+        worker_stop_listening(server->workers[0]);
+    for (unsigned i = 0; i < server->nworkers; i++)
+        worker_stop(server->workers[i], server->settings.drain_timeout * UINT64_C(1000));
+    for (unsigned i = 0; i < server->nworkers; i++)
+        worker_free(server->workers[i]);
+    free(server->workers);
+}
+
+void
+server_free(struct server *server)
+{
+    if (server == NULL)
+        return;
+    if (server->registered)
+        rpcbind_unregister(server->registrations, REGISTRATIONS);
+    stop_workers(server);
+    listen_close(&server->mount_sockets);
+    listen_close(&server->nfs_sockets);
+    if (server->pool != NULL)
+        pool_free(server->pool);
+    if (server->mounts != NULL && mount_list_save(server->mounts, server->state) < 0)
+        log_warn(&server->log, "the MOUNT list cannot be kept in %s", state_dir(server->state));
+    mount_list_free(server->mounts);
+    exports_put(server->exports);
+    if (server->state != NULL)
+        state_close(server->state);
+    source_fini(&server->source);
+    settings_fini(&server->settings);
+    free(server);
+}

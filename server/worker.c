@@ -1,0 +1,432 @@
+/*
+ * server/worker.c - the thread of an event worker, and the messages that others send to it.
+ */
+#include "server/worker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+#include "rpc/listen.h"
+
+struct worker_listener {
+    struct listener *listener;
+    SLIST_ENTRY(worker_listener) next;
+};
+
+struct worker_private {
+    pthread_t thread;
+    sem_t reached;                      /* the thread has done what its maker waits for */
+    int start_err;
+    enum cred_mode cred_mode;
+    struct loop_fd engine_watch;
+    SLIST_HEAD(, worker_listener) listeners;
+    struct loop_message stop_listening_message;
+    struct loop_message stop_message;
+    struct worker *worker;
+    uint64_t drain_ms;
+    bool stopping;                      /* drained, or no longer willing to wait for the last replies */
+};
+
+/* A message with a descriptor. */
+struct fd_message {
+    struct loop_message message;        /* first */
+    struct worker *worker;
+    int fd;
+};
+
+struct listen_message {
+    struct loop_message message;        /* first */
+    struct worker *worker;
+    struct worker_listener *listener;
+    int fd;
+    void (*accepted)(void *context, int fd);
+    void *context;
+};
+
+struct worker_reload {
+    struct loop_message message;        /* first */
+    struct worker *worker;
+    struct export_view *view;
+};
+
+/* Storage may still be at work for calls whose connection is gone: the thread ends after the last one. */
+static void
+end_if_idle(struct worker *worker)
+{
+    if (worker->private->stopping && worker->transport->outstanding == 0 && engine_pending(worker->engine) == 0)
+        loop_stop(worker->transport->loop);
+}
+
+/* All that the calls of this turn have started goes out together, and what was done at once is answered with them. */
+static void
+before_wait(void *context)
+{
+    struct worker *worker = context;
+
+    engine_flush(worker->engine);
+    if (engine_pending(worker->engine) > 0) {
+        engine_reap(worker->engine);
+        engine_flush(worker->engine);
+    }
+    end_if_idle(worker);
+}
+
+static void
+engine_ready(struct loop_fd *watch, int events)
+{
+    struct worker_private *private =
+        (struct worker_private *)((char *)watch - offsetof(struct worker_private, engine_watch));
+
+    (void)events;
+    engine_reap(private->worker->engine);
+}
+
+static enum engine_type
+engine_type(enum setting_engine setting)
+{
+    return setting == SETTING_ENGINE_URING ? ENGINE_URING : setting == SETTING_ENGINE_POOL ? ENGINE_POOL : ENGINE_AUTO;
+}
+
+static int
+set_up(struct worker *worker)
+{
+    struct worker_shared *shared = worker->shared;
+    const struct engine_config engine = {
+        .type = engine_type(shared->settings->engine),
+        .ring_entries = shared->settings->ring_entries,
+        .pool = shared->pool,
+    };
+    const struct transport_config transport = {
+        .shared = &shared->transport,
+        .programs = shared->programs,
+        .nprograms = shared->nprograms,
+        .call_size = shared->call_size,
+        .before_wait = before_wait,
+        .context = worker,
+    };
+    int err;
+
+    worker->private->cred_mode = cred_thread_init();
+    err = engine_new(&engine, &worker->engine);
+    if (err < 0)
+        return err;
+    err = transport_new(&transport, &worker->transport);
+    if (err == 0)
+        loop_watch(worker->transport->loop, &worker->private->engine_watch, engine_fd(worker->engine), EV_READ,
+                   engine_ready);
+    return err;
+}
+
+static void
+close_listeners(struct worker *worker)
+{
+    struct worker_private *private = worker->private;
+    struct worker_listener *listener;
+
+    while ((listener = SLIST_FIRST(&private->listeners)) != NULL) {
+        SLIST_REMOVE_HEAD(&private->listeners, next);
+        listener_free(listener->listener);
+        free(listener);
+    }
+}
+
+static void
+tear_down(struct worker *worker)
+{
+    if (worker->transport != NULL) {
+        close_listeners(worker);
+        loop_unwatch(worker->transport->loop, &worker->private->engine_watch);
+        transport_free(worker->transport);
+    }
+    engine_free(worker->engine);
+    export_view_put(worker->view);
+}
+
+static void *
+worker_main(void *arg)
+{
+    struct worker *worker = arg;
+    struct worker_private *private = worker->private;
+
+    private->start_err = set_up(worker);
+    sem_post(&private->reached);
+    if (private->start_err == 0)
+        loop_run(worker->transport->loop);
+    tear_down(worker);
+    return NULL;
+}
+
+/* Signals are for the thread that the server's owner has for them. */
+static int
+start_thread(struct worker *worker)
+{
+    sigset_t all, old;
+    int err;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    err = pthread_create(&worker->private->thread, NULL, worker_main, worker);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return -err;
+}
+
+static void
+wait_reached(struct worker_private *private)
+{
+    while (sem_wait(&private->reached) < 0 && errno == EINTR)
+        continue;
+}
+
+static void
+worker_delete(struct worker *worker)
+{
+    sem_destroy(&worker->private->reached);
+    free(worker->private);
+    free(worker);
+}
+
+int
+worker_new(struct worker_shared *shared, struct exports *set, struct worker **out)
+{
+    struct worker *worker = calloc(1, sizeof(*worker));
+    struct worker_private *private = calloc(1, sizeof(*private));
+    int err;
+
+    if (worker == NULL || private == NULL) {
+        free(worker);
+        free(private);
+        return -ENOMEM;
+    }
+    worker->shared = shared;
+    worker->private = private;
+    private->worker = worker;
+    SLIST_INIT(&private->listeners);
+    sem_init(&private->reached, 0, 0);
+    worker->view = export_view_new(set);
+    err = worker->view != NULL ? start_thread(worker) : -ENOMEM;
+    if (err < 0) {
+        export_view_put(worker->view);
+        worker_delete(worker);
+        return err;
+    }
+    wait_reached(private);
+    err = private->start_err;
+    if (err < 0) {
+        worker_free(worker);
+        return err;
+    }
+    *out = worker;
+    return 0;
+}
+
+void
+worker_free(struct worker *worker)
+{
+    if (worker == NULL)
+        return;
+    pthread_join(worker->private->thread, NULL);
+    worker_delete(worker);
+}
+
+enum cred_mode
+worker_cred_mode(const struct worker *worker)
+{
+    return worker->private->cred_mode;
+}
+
+const char *
+worker_engine_name(const struct worker *worker)
+{
+    return engine_name(worker->engine);
+}
+
+uint32_t
+worker_connections(const struct worker *worker)
+{
+    return atomic_load_explicit(&worker->transport->connections, memory_order_relaxed);
+}
+
+static void
+post_fd(struct worker *worker, int fd, void (*run)(struct loop_message *message))
+{
+    struct fd_message *message = malloc(sizeof(*message));
+
+    if (message == NULL) {
+        close(fd);
+        return;
+    }
+    message->message.run = run;
+    message->worker = worker;
+    message->fd = fd;
+    loop_post(worker->transport->loop, &message->message);
+}
+
+static void
+run_add_connection(struct loop_message *message)
+{
+    struct fd_message *add = (struct fd_message *)message;
+
+    transport_add_connection(add->worker->transport, add->fd);
+    free(add);
+}
+
+void
+worker_add_connection(struct worker *worker, int fd)
+{
+    post_fd(worker, fd, run_add_connection);
+}
+
+static void
+run_add_datagram(struct loop_message *message)
+{
+    struct fd_message *add = (struct fd_message *)message;
+    int err = transport_add_datagram(add->worker->transport, add->fd);
+
+    if (err < 0)
+        log_error(add->worker->shared->log, "a UDP socket cannot be served: error %d", -err);
+    free(add);
+}
+
+void
+worker_add_datagram(struct worker *worker, int fd)
+{
+    post_fd(worker, fd, run_add_datagram);
+}
+
+static void
+run_listen(struct loop_message *message)
+{
+    struct listen_message *listen = (struct listen_message *)message;
+    struct worker *worker = listen->worker;
+    int err = listener_new(worker->transport->loop, listen->fd, listen->accepted, listen->context,
+                           &listen->listener->listener);
+
+    if (err == 0) {
+        SLIST_INSERT_HEAD(&worker->private->listeners, listen->listener, next);
+    } else {
+        log_error(worker->shared->log, "a TCP socket cannot be listened on: error %d", -err);
+        free(listen->listener);
+        close(listen->fd);
+    }
+    free(listen);
+}
+
+int
+worker_listen(struct worker *worker, int fd, void (*accepted)(void *context, int fd), void *context)
+{
+    struct listen_message *message = malloc(sizeof(*message));
+    struct worker_listener *listener = malloc(sizeof(*listener));
+
+    if (message == NULL || listener == NULL) {
+        free(message);
+        free(listener);
+        close(fd);
+        return -ENOMEM;
+    }
+    *message = (struct listen_message){
+        .message = { .run = run_listen },
+        .worker = worker,
+        .listener = listener,
+        .fd = fd,
+        .accepted = accepted,
+        .context = context,
+    };
+    loop_post(worker->transport->loop, &message->message);
+    return 0;
+}
+
+struct worker_reload *
+worker_reload_new(struct exports *set)
+{
+    struct worker_reload *reload = malloc(sizeof(*reload));
+
+    if (reload == NULL)
+        return NULL;
+    reload->view = export_view_new(set);
+    if (reload->view == NULL) {
+        free(reload);
+        return NULL;
+    }
+    return reload;
+}
+
+void
+worker_reload_free(struct worker_reload *reload)
+{
+    if (reload == NULL)
+        return;
+    export_view_put(reload->view);
+    free(reload);
+}
+
+static void
+run_reload(struct loop_message *message)
+{
+    struct worker_reload *reload = (struct worker_reload *)message;
+
+    export_view_put(reload->worker->view);
+    reload->worker->view = reload->view;
+    free(reload);
+}
+
+void
+worker_reload(struct worker *worker, struct worker_reload *reload)
+{
+    reload->message.run = run_reload;
+    reload->worker = worker;
+    loop_post(worker->transport->loop, &reload->message);
+}
+
+static void
+run_stop_listening(struct loop_message *message)
+{
+    struct worker_private *private =
+        (struct worker_private *)((char *)message - offsetof(struct worker_private, stop_listening_message));
+
+    close_listeners(private->worker);
+    sem_post(&private->reached);
+}
+
+void
+worker_stop_listening(struct worker *worker)
+{
+    struct worker_private *private = worker->private;
+
+    private->stop_listening_message.run = run_stop_listening;
+    loop_post(worker->transport->loop, &private->stop_listening_message);
+    wait_reached(private);
+}
+
+static void
+drained(void *context)
+{
+    struct worker *worker = context;
+
+    worker->private->stopping = true;
+    end_if_idle(worker);
+}
+
+static void
+run_stop(struct loop_message *message)
+{
+    struct worker_private *private =
+        (struct worker_private *)((char *)message - offsetof(struct worker_private, stop_message));
+
+    transport_drain(private->worker->transport, private->drain_ms, drained);
+}
+
+void
+worker_stop(struct worker *worker, uint64_t timeout_ms)
+{
+    struct worker_private *private = worker->private;
+
+    private->drain_ms = timeout_ms;
+    private->stop_message.run = run_stop;
+    loop_post(worker->transport->loop, &private->stop_message);
+}

@@ -1,0 +1,99 @@
+/*
+ * server/worker.h - one event worker: a thread with its loop, its connections and datagram sockets, and its engine.
+ *
+ * All functions are for the thread that made the worker, but for worker_add_connection() and worker_connections(): any
+ * thread. What they ask for is done on the worker's thread, soon.
+ */
+#ifndef RINGNFS_SERVER_WORKER_H
+#define RINGNFS_SERVER_WORKER_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "rpc/loop.h"
+#include "rpc/program.h"
+#include "rpc/transport.h"
+#include "server/export_view.h"
+#include "server/log.h"
+#include "server/settings.h"
+#include "storage/cred.h"
+#include "storage/engine.h"
+#include "storage/fh.h"
+#include "storage/pool.h"
+
+struct mount_list;
+
+/* What all workers of a server use; set up before the first one is made, and outlives them. */
+struct worker_shared {
+    const struct settings *settings;
+    const struct log *log;
+    const struct fh_key *key;           /* of all handles */
+    struct mount_list *mounts;
+    struct pool *pool;                  /* threads that may block */
+    struct transport_shared transport;
+    const struct program *const *programs;
+    size_t nprograms;
+    size_t call_size;                   /* of the largest structure that a program's calls are first member of */
+};
+
+/* Written by the worker, read by anyone. */
+struct worker_stats {
+    _Atomic uint64_t unknown_errors;    /* errnos that nobody had thought of */
+};
+
+/* The transport's context, so what programs find the rest by. Fields are for the worker's own thread. */
+struct worker {
+    struct worker_shared *shared;
+    struct transport *transport;
+    struct engine *engine;
+    struct export_view *view;           /* what new calls use */
+    struct worker_stats stats;
+    struct worker_private *private;
+};
+
+/*
+ * Start a worker that serves `set` (it takes a reference of its own). When it returns, the thread runs. Returns 0 or
+ * -errno.
+ */
+int worker_new(struct worker_shared *shared, struct exports *set, struct worker **worker);
+
+/* How the worker acts for callers, and "uring" or "pool". */
+enum cred_mode worker_cred_mode(const struct worker *worker);
+const char *worker_engine_name(const struct worker *worker);
+
+/* Serve a connected stream socket, or a bound datagram socket; taken over whatever becomes of it. */
+void worker_add_connection(struct worker *worker, int fd);
+void worker_add_datagram(struct worker *worker, int fd);
+
+/*
+ * Accept connections on a listening socket, which is taken over; accepted(context, fd) runs on this worker's thread.
+ * Returns 0 or -ENOMEM.
+ */
+int worker_listen(struct worker *worker, int fd, void (*accepted)(void *context, int fd), void *context);
+
+/* Connections that it has now. */
+uint32_t worker_connections(const struct worker *worker);
+
+/*
+ * An order to use other exports for new calls. Orders for all workers are made before the first one is given, so that a
+ * reload happens on all of them or on none. Returns NULL when memory is short.
+ */
+struct worker_reload;
+struct worker_reload *worker_reload_new(struct exports *set);
+void worker_reload_free(struct worker_reload *reload);
+/* The order is taken over. */
+void worker_reload(struct worker *worker, struct worker_reload *reload);
+
+/* Accept no more connections: when it returns, accepted() is not running and will not run again. */
+void worker_stop_listening(struct worker *worker);
+
+/*
+ * Read no more calls, and end once those under way are answered, or timeout_ms later. Nobody may give it connections
+ * any more.
+ */
+void worker_stop(struct worker *worker, uint64_t timeout_ms);
+
+/* Wait for the end of a worker that has been stopped, and free it. */
+void worker_free(struct worker *worker);
+
+#endif
