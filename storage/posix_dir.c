@@ -16,6 +16,7 @@
 
 #define RAW_SIZE 32768                  /* bytes asked of the kernel at once, at most */
 #define RAW_MIN 1024                    /* room for the longest name */
+#define RAW_ENTRY 40                    /* bytes of an entry with a usual name */
 
 /* As getdents64(2) fills them in. */
 struct raw_dirent {
@@ -103,12 +104,22 @@ add_entry(struct listing *listing, const struct raw_dirent *raw)
     return true;
 }
 
+/* How much to ask of the kernel at once: about what the caller has room for, since the rest is read in vain. */
+static size_t
+raw_bytes(const struct store_op *op)
+{
+    size_t entries = op->u.dir.size / offsetof(struct store_dirent, name);
+    size_t bytes = (entries < op->u.dir.max_entries ? entries : op->u.dir.max_entries) * RAW_ENTRY;
+
+    return bytes < RAW_MIN ? RAW_MIN : bytes > RAW_SIZE ? RAW_SIZE : bytes;
+}
+
 /* Read on until the end, or until no more fits. *cookie follows: where the descriptor stands, 0 when that is unknown. */
 static int
 read_entries(struct listing *listing, uint64_t *cookie)
 {
     struct store_op *op = listing->op;
-    size_t ask = op->u.dir.size < RAW_MIN ? RAW_MIN : op->u.dir.size > RAW_SIZE ? RAW_SIZE : op->u.dir.size;
+    size_t ask = raw_bytes(op);
     bool full = false;
 
     while (!full) {

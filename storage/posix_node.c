@@ -649,7 +649,9 @@ posix_nodes_fini(struct posix_store *ps)
             remove_locked(ps, shard, node);
             posix_put(&node->base);
         }
-        pthread_mutex_destroy(&shard->lock);
+    }
+    for (size_t i = 0; i < NODE_SHARDS; i++) {
+        pthread_mutex_destroy(&ps->shards[i].lock);
         pthread_mutex_destroy(&ps->ino_shards[i].lock);
     }
 }
