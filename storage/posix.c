@@ -2,8 +2,9 @@
  * storage/posix.c - a store over a directory: opened, started on, closed.
  *
  * Where an operation runs ("pace"): what cannot block runs on the event worker. The rest runs on a thread of the pool,
- * until operations of its kind have been quick so many times in a row; then on the worker, until one is slow. Each time a
- * kind is moved off it has to be quick for twice as long before it comes back.
+ * until operations of its kind have been much quicker than a hand-off so many times in a row; then on the worker, until
+ * it is slow twice within a few. (Once may be another process that had the processor: on a busy machine that moved WRITE
+ * off the worker for good.) Each time a kind is moved off it has to be quick for twice as long before it comes back.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -31,9 +32,10 @@
 
 #include "storage/posix_private.h"
 
-#define SLOW_NS 1000000                 /* on the worker: moves the kind off */
-#define QUICK_NS 100000                 /* on the pool: counts towards its return */
-#define QUICK_FIRST 16
+#define SLOW_NS 500000                  /* on the worker: the second one moves the kind off */
+#define SLOW_APART 64                   /* ... unless so many were not slow in between */
+#define QUICK_NS 30000                  /* on the pool: counts towards the return */
+#define QUICK_FIRST 16                  /* in a row, at first */
 #define QUICK_MAX 16384
 
 #ifndef FS_IOC_GETFSUUID                /* Linux 6.9 */
@@ -79,28 +81,52 @@ posix_runs_inline(const struct store_op *op)
     return atomic_load_explicit(&pace_of(op)->fast_left, memory_order_relaxed) == 0;
 }
 
+/* One more that ran on the worker: the second slow one within SLOW_APART moves the kind off. */
+static void
+learn_inline(struct kind_pace *pace, bool slow)
+{
+    uint32_t suspect = atomic_load_explicit(&pace->suspect, memory_order_relaxed);
+    uint32_t needed;
+
+    if (!slow || suspect == 0) {
+        if (slow || suspect > 0)
+            atomic_store_explicit(&pace->suspect, slow ? SLOW_APART : suspect - 1, memory_order_relaxed);
+        return;
+    }
+    needed = atomic_load_explicit(&pace->fast_needed, memory_order_relaxed);
+    needed = needed < QUICK_MAX ? 2 * needed : QUICK_MAX;
+    atomic_store_explicit(&pace->suspect, 0, memory_order_relaxed);
+    atomic_store_explicit(&pace->fast_needed, needed, memory_order_relaxed);
+    atomic_store_explicit(&pace->fast_left, needed, memory_order_relaxed);
+}
+
+/* One more that ran elsewhere; threads that learn at once may miss each other's count, which does not matter. */
+static void
+learn_elsewhere(struct kind_pace *pace, uint64_t took, uint64_t allowance)
+{
+    uint32_t needed = atomic_load_explicit(&pace->fast_needed, memory_order_relaxed);
+    uint32_t left = atomic_load_explicit(&pace->fast_left, memory_order_relaxed);
+
+    if (took > SLOW_NS + allowance)
+        left = needed;
+    else if (took > QUICK_NS + allowance)
+        left = left < needed ? left + 1 : needed;
+    else if (left > 0)
+        left--;
+    atomic_store_explicit(&pace->fast_left, left, memory_order_relaxed);
+}
+
 void
 posix_learn(const struct store_op *op, uint64_t started_ns, bool inline_run)
 {
     struct kind_pace *pace = pace_of(op);
     uint64_t took = posix_now_ns() - started_ns;
-    uint32_t left, needed;
+    uint64_t allowance = op->kind == STORE_WRITE ? op->u.write.length : 0;      /* copying takes its time: 1 ns a byte */
 
-    if (inline_run && took <= SLOW_NS)
-        return;
-    needed = atomic_load_explicit(&pace->fast_needed, memory_order_relaxed);
-    if (inline_run) {
-        needed = needed < QUICK_MAX ? 2 * needed : QUICK_MAX;
-        atomic_store_explicit(&pace->fast_needed, needed, memory_order_relaxed);
-        atomic_store_explicit(&pace->fast_left, needed, memory_order_relaxed);
-        return;
-    }
-    left = atomic_load_explicit(&pace->fast_left, memory_order_relaxed);
-    if (took > QUICK_NS)
-        left = needed;
-    else if (left > 0)
-        left--;
-    atomic_store_explicit(&pace->fast_left, left, memory_order_relaxed);
+    if (inline_run)
+        learn_inline(pace, took > SLOW_NS + allowance);
+    else
+        learn_elsewhere(pace, took, allowance);
 }
 
 /* On a thread of the pool. */

@@ -67,6 +67,7 @@ struct ino_shard {
 struct kind_pace {
     _Atomic uint32_t fast_left;         /* 0: runs on the worker; else: so many fast ones until it does */
     _Atomic uint32_t fast_needed;       /* the next time it is moved off */
+    _Atomic uint32_t suspect;           /* one was slow: another within so many moves it off */
 };
 
 struct posix_store {
