@@ -58,7 +58,19 @@ call_new(struct call_source *source)
     call->reply_start = NULL;
     call->payload = NULL;
     call->payload_len = 0;
+    call->pipe = NULL;
     return call;
+}
+
+static void
+drop_payload(struct call *call)
+{
+    buf_put(call->payload);
+    if (call->pipe != NULL)
+        pipe_put(call->pipe, call->payload_len);
+    call->payload = NULL;
+    call->pipe = NULL;
+    call->payload_len = 0;
 }
 
 void
@@ -71,7 +83,7 @@ call_free(struct call *call)
         next = call->arena->next;
         buf_put(call->arena);
     }
-    buf_put(call->payload);
+    drop_payload(call);
     buf_put(call->request);
     call->next = private->calls;
     private->calls = call;
@@ -176,9 +188,7 @@ refusal_space(struct call *call)
 {
     uint8_t *p = reply_space(call, MESSAGE_REFUSED_MAX);
 
-    buf_put(call->payload);
-    call->payload = NULL;
-    call->payload_len = 0;
+    drop_payload(call);
     if (p == NULL)
         call_drop(call);
     return p;
@@ -206,6 +216,14 @@ call_reply_lend(struct call *call, struct buf *buf, const uint8_t *data, size_t 
     assert(call->payload == NULL);
     call->payload = buf_ref(buf);
     call->payload_data = data;
+    call->payload_len = len;
+}
+
+void
+call_reply_lend_pipe(struct call *call, struct pipe *pipe, size_t len)
+{
+    assert(call->payload == NULL && call->pipe == NULL && call->stream);
+    call->pipe = pipe;
     call->payload_len = len;
 }
 

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 
 #include "rpc/buf.h"
+#include "rpc/pipe.h"
 #include "xdr/wire.h"
 
 struct transport;
@@ -70,6 +71,7 @@ struct call {
     struct buf *payload;
     const uint8_t *payload_data;
     size_t payload_len;
+    struct pipe *pipe;                  /* the payload, in place of payload_data */
     _Alignas(16) uint8_t small[1024];   /* the arena's first bytes */
 };
 
@@ -87,6 +89,12 @@ struct wire_out *call_reply_begin(struct call *call, size_t max_bytes);
  * reference and does not copy them, unless they are few. At most once per reply.
  */
 void call_reply_lend(struct call *call, struct buf *buf, const uint8_t *data, size_t len);
+
+/*
+ * The same with len bytes that are in a pipe, which is the transport's from then on. Over a stream only, at most once and
+ * not together with call_reply_lend().
+ */
+void call_reply_lend_pipe(struct call *call, struct pipe *pipe, size_t len);
 
 /* Send the reply that was begun, and end the call. A writer that ran full becomes SYSTEM_ERR. */
 void call_reply_end(struct call *call);

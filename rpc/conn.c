@@ -13,6 +13,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/param.h>
@@ -36,11 +37,12 @@
 #define SEGMENTS_PER_REPLY 3
 #define STARVED_MAX 1000                    /* retries; then a connection that sits on memory is closed */
 
-/* Bytes to be sent. */
+/* Bytes to be sent: in a buffer, or in a pipe. */
 struct segment {
     struct buf *buf;
     const uint8_t *data;
     size_t len;
+    struct pipe *pipe;
 };
 
 struct conn {
@@ -97,10 +99,18 @@ drop_input(struct conn *conn)
 }
 
 static void
+drop_segment(struct segment *segment)
+{
+    buf_put(segment->buf);
+    if (segment->pipe != NULL)
+        pipe_put(segment->pipe, segment->len);
+}
+
+static void
 drop_output(struct conn *conn)
 {
     for (size_t i = 0; i < conn->nsegments; i++)
-        buf_put(conn->segments[conn->first_segment + i].buf);
+        drop_segment(&conn->segments[conn->first_segment + i]);
     conn->first_segment = conn->nsegments = 0;
     conn->queued_bytes = 0;
 }
@@ -414,8 +424,17 @@ add_segment(struct conn *conn, struct buf *buf, const uint8_t *data, size_t len)
         segment[-1].len += len;
         return;
     }
-    *segment = (struct segment){ buf_ref(buf), data, len };
+    *segment = (struct segment){ .buf = buf_ref(buf), .data = data, .len = len };
     conn->nsegments++;
+}
+
+/* Queue what is in a pipe; takes it over. */
+static void
+add_pipe(struct conn *conn, struct pipe *pipe, size_t len)
+{
+    conn->segments[conn->first_segment + conn->nsegments] = (struct segment){ .pipe = pipe, .len = len };
+    conn->nsegments++;
+    conn->queued_bytes += len;
 }
 
 static void
@@ -433,7 +452,7 @@ conn_send(struct call_source *source, struct call *call)
     conn->chunk_used += len;
     if (call->payload_len == 0) {
         add_segment(conn, conn->chunk, start, len);
-    } else if (call->payload_len <= COPY_BYTES &&
+    } else if (call->pipe == NULL && call->payload_len <= COPY_BYTES &&
                conn->chunk->capacity - conn->chunk_used >= call->payload_len + padding) {
         memcpy(start + len, call->payload_data, call->payload_len);
         memset(start + len + call->payload_len, 0, padding);
@@ -441,7 +460,11 @@ conn_send(struct call_source *source, struct call *call)
         add_segment(conn, conn->chunk, start, len + call->payload_len + padding);
     } else {
         add_segment(conn, conn->chunk, start, len);
-        add_segment(conn, call->payload, call->payload_data, call->payload_len);
+        if (call->pipe != NULL)
+            add_pipe(conn, call->pipe, call->payload_len);
+        else
+            add_segment(conn, call->payload, call->payload_data, call->payload_len);
+        call->pipe = NULL;
         if (padding > 0) {
             memset(start + len, 0, padding);
             conn->chunk_used += padding;
@@ -460,12 +483,14 @@ sent(struct conn *conn, size_t n)
         struct segment *segment = &conn->segments[conn->first_segment];
 
         if (n < segment->len) {
-            segment->data += n;
+            if (segment->pipe == NULL)
+                segment->data += n;
             segment->len -= n;
             return;
         }
         n -= segment->len;
-        buf_put(segment->buf);
+        segment->len = 0;
+        drop_segment(segment);
         conn->first_segment++;
         conn->nsegments--;
     }
@@ -473,30 +498,54 @@ sent(struct conn *conn, size_t n)
         conn->first_segment = 0;
 }
 
+/* Send the stretches in memory that are first in the queue; *total: how many bytes they are. As sendmsg(2). */
+static ssize_t
+send_memory(struct conn *conn, size_t *total)
+{
+    struct iovec iov[SEND_IOVS];
+    struct msghdr msg = { .msg_iov = iov };
+    const struct segment *segment = &conn->segments[conn->first_segment];
+    const struct segment *end = segment + MIN(conn->nsegments, SEND_IOVS);
+
+    *total = 0;
+    for (; segment < end && segment->pipe == NULL; segment++) {
+        iov[msg.msg_iovlen].iov_base = (void *)(uintptr_t)segment->data;
+        iov[msg.msg_iovlen].iov_len = segment->len;
+        msg.msg_iovlen++;
+        *total += segment->len;
+    }
+    return sendmsg(conn->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL | (segment < end ? MSG_MORE : 0));
+}
+
+/* The same with the pipe that is first. */
+static ssize_t
+send_pipe(struct conn *conn, size_t *total)
+{
+    const struct segment *segment = &conn->segments[conn->first_segment];
+
+    *total = segment->len;
+    return splice(segment->pipe->out, NULL, conn->fd, NULL, segment->len,
+                  SPLICE_F_NONBLOCK | (conn->nsegments > 1 ? SPLICE_F_MORE : 0));
+}
+
 /* Send all that the socket takes. Returns 0 or -errno when the connection is broken. */
 static int
 write_out(struct conn *conn)
 {
-    struct iovec iov[SEND_IOVS];
-    struct msghdr msg = { .msg_iov = iov };
     size_t total;
     ssize_t n;
 
     while (conn->nsegments > 0) {
-        msg.msg_iovlen = MIN(conn->nsegments, SEND_IOVS);
-        total = 0;
-        for (size_t i = 0; i < msg.msg_iovlen; i++) {
-            const struct segment *segment = &conn->segments[conn->first_segment + i];
-
-            iov[i].iov_base = (void *)(uintptr_t)segment->data;
-            iov[i].iov_len = segment->len;
-            total += segment->len;
-        }
-        n = sendmsg(conn->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (conn->segments[conn->first_segment].pipe != NULL)
+            n = send_pipe(conn, &total);
+        else
+            n = send_memory(conn, &total);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
             return -errno;
+        if (n == 0)
+            return -EIO;                /* a pipe with less in it than was promised */
         if (n > 0)
             sent(conn, (size_t)n);
         if (n < 0 || (size_t)n < total) {

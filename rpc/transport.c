@@ -17,6 +17,7 @@
 #include "rpc/udp.h"
 
 #define STARVED_RETRY_MS 10
+#define PIPES_MAX 64
 
 void
 source_opened(struct transport *transport, struct call_source *source, const struct call_source_ops *ops)
@@ -190,7 +191,8 @@ transport_new(const struct transport_config *config, struct transport **out)
     TAILQ_INIT(&private->ready);
     TAILQ_INIT(&private->starved);
     transport->buffers = buf_pool_new(&config->shared->budget);
-    if (transport->buffers == NULL)
+    transport->pipes = pipe_pool_new(PIPES_MAX);
+    if (transport->buffers == NULL || transport->pipes == NULL)
         goto fail;
     err = loop_new(before_wait, transport, &transport->loop);
     if (err < 0)
@@ -198,8 +200,10 @@ transport_new(const struct transport_config *config, struct transport **out)
     *out = transport;
     return 0;
 fail:
-    if (transport != NULL)
+    if (transport != NULL) {
         buf_pool_free(transport->buffers);
+        pipe_pool_free(transport->pipes);
+    }
     free(private);
     free(transport);
     return err;
@@ -226,6 +230,7 @@ transport_free(struct transport *transport)
         buf_put(private->slabs);
     }
     buf_pool_free(transport->buffers);
+    pipe_pool_free(transport->pipes);
     free(private);
     free(transport);
 }

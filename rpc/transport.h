@@ -12,6 +12,7 @@
 #include "rpc/buf.h"
 #include "rpc/call.h"
 #include "rpc/loop.h"
+#include "rpc/pipe.h"
 #include "rpc/program.h"
 
 /* Bounds, the same for all workers of a server. */
@@ -49,6 +50,7 @@ struct transport_config {
 struct transport {
     struct loop *loop;
     struct buf_pool *buffers;
+    struct pipe_pool *pipes;
     void *context;                      /* as configured; for the programs */
     struct transport_stats stats;
     _Atomic uint32_t connections;       /* of this worker */

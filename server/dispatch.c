@@ -79,6 +79,8 @@ release(struct nfs3_call *call)
         store_put(call->export->store, call->other);
     if (call->node != NULL)
         store_put(call->export->store, call->node);
+    if (call->pipe != NULL)
+        pipe_put(call->pipe, call->op.r.read.in_pipe ? call->op.r.read.done : 0);
     if (call->data != NULL)
         buf_put(call->data);
     if (call->list != NULL)
@@ -90,10 +92,14 @@ release(struct nfs3_call *call)
 static void
 put_data(struct nfs3_call *call, struct wire_out *out)
 {
-    if (call->data != NULL && call->data_bytes > SMALL_DATA)
+    if (call->pipe != NULL && call->op.r.read.in_pipe) {
+        call_reply_lend_pipe(&call->rpc, call->pipe, call->data_bytes);
+        call->pipe = NULL;
+    } else if (call->data != NULL && call->data_bytes > SMALL_DATA) {
         call_reply_lend(&call->rpc, call->data, call->data_start, call->data_bytes);
-    else
+    } else {
         wire_put_fixed(out, call->data_start, call->data_bytes);
+    }
 }
 
 static void
@@ -297,6 +303,7 @@ init(struct nfs3_call *call)
     call->refusal = 0;
     call->node = NULL;
     call->other = NULL;
+    call->pipe = NULL;
     call->data = NULL;
     call->data_start = NULL;
     call->data_bytes = 0;

@@ -126,6 +126,7 @@ struct nfs3_call {
     struct timespec guard;
     uint64_t verifier;                  /* WRITE: the store's, before the data went to it */
     uint8_t fh[FH_MAX];                 /* the handle of a result */
+    struct pipe *pipe;                  /* READ's data, when it goes without a copy */
     struct buf *data;                   /* READ's data, READLINK's text, READDIR's entries as the store gave them */
     const uint8_t *data_start;
     size_t data_bytes;                  /* of READ's data in the reply */

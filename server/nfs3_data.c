@@ -10,6 +10,8 @@
 #include "server/nfs3_reply.h"
 
 #define SMALL_READ 768                  /* bytes; up to here the call's own memory serves */
+#define SPLICE_MIN (32 << 10)           /* bytes; from here on cached pages go to the socket without a copy */
+#define PAGE 4096u
 
 /* Where READ's data goes: the store fills it, and the reply is sent from it. */
 static uint8_t *
@@ -19,6 +21,15 @@ read_space(struct nfs3_call *call, uint32_t length)
         return call_alloc(&call->rpc, MAX(length, 1));
     call->data = buf_get(call->rpc.transport->buffers, length);
     return call->data != NULL ? call->data->data : NULL;
+}
+
+/* A pipe for pages of the file, where that is worth it: one slot for each page that is touched. */
+static struct pipe *
+read_pipe(struct nfs3_call *call, uint64_t offset, uint32_t length)
+{
+    if (!call->rpc.stream || length < SPLICE_MIN)
+        return NULL;
+    return pipe_get(call->rpc.transport->pipes, (offset % PAGE + length + PAGE - 1) / PAGE);
 }
 
 int
@@ -37,6 +48,8 @@ nfs3_read_begin(struct nfs3_call *call)
     op->u.read.offset = offset;
     op->u.read.length = length;
     op->u.read.data = data;
+    call->pipe = read_pipe(call, offset, length);
+    op->u.read.pipe = call->pipe != NULL ? call->pipe->in : -1;
     return store_read(call->node, op);
 }
 

@@ -132,7 +132,12 @@ struct store_op {
         struct { const struct store_setattr *set; const struct timespec *guard; } setattr;      /* guard: ctime or NULL */
         struct { uint32_t mask; } access;
         struct { char *text; size_t size; } readlink;                                           /* size >= STORE_LINK_MAX */
-        struct { uint64_t offset; uint32_t length; void *data; } read;                          /* data: length bytes */
+        struct {
+            uint64_t offset;
+            uint32_t length;
+            void *data;                 /* length bytes */
+            int pipe;                   /* its writing end: cached pages may go there instead; -1: not wanted */
+        } read;
         struct { uint64_t offset; uint32_t length; const void *data; enum store_stability stable; } write;
         struct { enum store_create_how how; const struct store_setattr *set; const uint8_t *verifier; } create;
         struct { const struct store_setattr *set; } mkdir;
@@ -161,7 +166,7 @@ struct store_op {
         struct { struct store_node *node; } get;                        /* a reference for the caller */
         struct { uint32_t granted; } access;
         struct { uint32_t len; } readlink;                              /* bytes in u.readlink.text, no NUL */
-        struct { uint32_t done; bool eof; } read;
+        struct { uint32_t done; bool eof, in_pipe; } read;
         struct { uint32_t done; enum store_stability committed; } write;
         struct { uint32_t entries; size_t used; bool eof; } dir;        /* used: bytes of buffer */
         struct store_fs fs;

@@ -138,6 +138,7 @@ rig_read(struct rig *rig, const struct store_cred *cred, struct store_node *node
     op->u.read.offset = offset;
     op->u.read.length = length;
     op->u.read.data = data;
+    op->u.read.pipe = -1;
     return rig_finish(rig, store_read(node, op));
 }
 
