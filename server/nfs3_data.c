@@ -10,7 +10,7 @@
 #include "server/nfs3_reply.h"
 
 #define SMALL_READ 768                  /* bytes; up to here the call's own memory serves */
-#define SPLICE_MIN (32 << 10)           /* bytes; from here on cached pages go to the socket without a copy */
+#define SPLICE_MIN (512 << 10)          /* bytes; from here on cached pages go to the socket without a copy */
 #define PAGE 4096u
 
 /* Where READ's data goes: the store fills it, and the reply is sent from it. */

@@ -8,7 +8,7 @@
 #include "tests/lib/bytes.h"
 #include "xdr/wire.h"
 
-/* A reader over a copy whose last byte is the last of an allocation, so that a sanitizer sees the first byte too many. */
+/* A reader over a copy whose last byte is the last of an allocation: a sanitizer sees the first byte too many. */
 static struct wire_in
 reader(const char *hex, uint8_t **copy)
 {

@@ -5,8 +5,8 @@
  * flipped, every too small space. Messages and spaces end where an allocation ends, so a sanitizer sees the first byte
  * outside.
  *
- * Where the two may differ, and nowhere else: a bool other than 0 and 1, which libtirpc takes for TRUE, and a stable_how
- * beyond FILE_SYNC, which libtirpc lets pass. bulk.c refuses both.
+ * Where the two may differ, and nowhere else: a bool other than 0 and 1, which libtirpc takes for TRUE, and a
+ * stable_how beyond FILE_SYNC, which libtirpc lets pass. bulk.c refuses both.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -177,7 +177,7 @@ union res {
     COMMIT3res commit;
 };
 
-/* Where rpcgen's codec shall store what it decodes: without a place it would allocate as much as the message asks for. */
+/* Where rpcgen's codec stores what it decodes: without a place it would allocate as much as the message asks for. */
 struct place {
     nfs_fh3 *fh;
     filename3 *name;
@@ -727,7 +727,8 @@ a_message_cut_anywhere_is_refused_as_rpcgen_refuses_it(void **state)
                 copy = exact_copy(message, cut);
                 hand = hand_decode(&args_rows[row], copy, cut, &args, &taken);
                 if (hand || oracle_decode(&args_rows[row], copy, cut, &args))
-                    fail_msg("%s: the first %zu of %zu bytes are taken (by hand: %d)", args_rows[row].name, cut, len, hand);
+                    fail_msg("%s: the first %zu of %zu bytes are taken (by hand: %d)", args_rows[row].name, cut, len,
+                             hand);
                 free(copy);
             }
         }
