@@ -44,6 +44,7 @@ static const struct {
     { E2BIG, NFS3ERR_FBIG },
     { ELOOP, NFS3ERR_INVAL },           /* a symbolic link where none is followed */
     { EBUSY, NFS3ERR_ACCES },           /* a mount point: version 3 has no better word for it (as knfsd) */
+    { ETXTBSY, NFS3ERR_ACCES },         /* a program that runs (as knfsd) */
     { ENOKEY, NFS3ERR_PERM },
     { EREMOTE, NFS3ERR_REMOTE },
     { EFAULT, NFS3ERR_SERVERFAULT },
@@ -56,7 +57,6 @@ static const struct {
     { EILSEQ, NFS3ERR_IO },
     { ENOLINK, NFS3ERR_IO },
     { ENOMEDIUM, NFS3ERR_IO },
-    { ETXTBSY, NFS3ERR_IO },            /* as knfsd */
 
     /* What passes. */
     { EAGAIN, NFS3ERR_JUKEBOX },
