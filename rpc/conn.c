@@ -420,7 +420,7 @@ add_segment(struct conn *conn, struct buf *buf, const uint8_t *data, size_t len)
     struct segment *segment = &conn->segments[conn->first_segment + conn->nsegments];
 
     conn->queued_bytes += len;
-    if (conn->nsegments > 0 && segment[-1].data + segment[-1].len == data && segment[-1].buf == buf) {
+    if (conn->nsegments > 0 && segment[-1].buf == buf && segment[-1].data + segment[-1].len == data) {
         segment[-1].len += len;
         return;
     }

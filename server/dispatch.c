@@ -47,31 +47,6 @@ op_done(struct store_op *op)
     go(call, op->err);
 }
 
-static bool
-decode(struct nfs3_call *call)
-{
-    struct wire_in *in = &call->rpc.args;
-    XDR xdrs;
-    bool good;
-
-    if (call->proc->decode != NULL)
-        return call->proc->decode(in, &call->args);
-    memset(&call->args, 0, sizeof(call->args));
-    xdrmem_create(&xdrs, (char *)in->p, (u_int)wire_left(in), XDR_DECODE);
-    good = call->proc->xdr_args(&xdrs, &call->args);
-    XDR_DESTROY(&xdrs);
-    return good;
-}
-
-static void
-free_args(struct nfs3_call *call)
-{
-    XDR xdrs = { .x_op = XDR_FREE };
-
-    if (call->proc->xdr_args != NULL)
-        call->proc->xdr_args(&xdrs, &call->args);
-}
-
 static void
 release(struct nfs3_call *call)
 {
@@ -85,7 +60,6 @@ release(struct nfs3_call *call)
         buf_put(call->data);
     if (call->list != NULL)
         buf_put(call->list);
-    free_args(call);
     export_view_put(call->view);
 }
 
@@ -335,8 +309,7 @@ nfs3_dispatch(struct call *rpc)
         call_reply_error(rpc, CALL_PROC_UNAVAIL, 0, 0);
     } else if (call->proc->begin == NULL) {
         answer_null(rpc);
-    } else if (!decode(call)) {
-        free_args(call);
+    } else if (!call->proc->decode(&rpc->args, &call->args)) {
         call_reply_error(rpc, CALL_GARBAGE_ARGS, 0, 0);
     } else {
         init(call);

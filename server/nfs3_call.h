@@ -86,10 +86,9 @@ struct nfs3_call;
 
 struct nfs3_proc {
     const char *name;
-    /* Hot calls are decoded and encoded on wire, the others by rpcgen's codecs. */
+    /* Arguments are read on wire; so are the results of hot calls written, the others by rpcgen's codecs. */
     bool (*decode)(struct wire_in *in, union nfs3_args *args);
     void (*encode)(struct wire_out *out, const union nfs3_res *res);
-    bool_t (*xdr_args)(XDR *xdrs, union nfs3_args *args);
     bool_t (*xdr_res)(XDR *xdrs, union nfs3_res *res);
     int (*begin)(struct nfs3_call *call);
     int (*finish)(struct nfs3_call *call);

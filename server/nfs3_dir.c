@@ -18,6 +18,7 @@
 #define ENTRY_MIN 28                    /* bytes of an entry3 with a short name */
 #define ENTRYPLUS_MIN 144               /* the same with attributes and a short handle */
 #define NAME_MIN 24                     /* what of it counts for dircount */
+#define DIRENT_MAX roundup(sizeof(struct store_dirent) + STORE_NAME_MAX, 8)
 #define ENTRIES_MAX (512 << 10)         /* bytes of entries asked of the store at once */
 
 struct plus_entry {
@@ -40,11 +41,11 @@ listing_begin(struct nfs3_call *call, size_t buffer_bytes, uint32_t max_entries)
 {
     struct store_op *op = &call->op;
 
-    call->data = buf_get(call->rpc.transport->buffers, MIN(buffer_bytes, ENTRIES_MAX));
+    call->data = buf_get(call->rpc.transport->buffers, MAX(MIN(buffer_bytes, ENTRIES_MAX), DIRENT_MAX));
     if (call->data == NULL)
         return -ENOMEM;
     op->u.dir.buffer = call->data->data;
-    op->u.dir.size = MIN(call->data->capacity, MAX(buffer_bytes, sizeof(struct store_dirent) + STORE_NAME_MAX));
+    op->u.dir.size = MIN(call->data->capacity, MAX(buffer_bytes, DIRENT_MAX));
     op->u.dir.max_entries = max_entries;
     return store_readdir(call->node, op);
 }
@@ -63,9 +64,9 @@ list_space(struct nfs3_call *call, size_t entry_size, size_t room)
 {
     size_t count = call->op.r.dir.entries;
 
-    if (count == 0)
+    if (count == 0 && call->op.r.dir.eof)
         return 0;
-    if (room == 0)
+    if (count == 0 || room == 0)
         return -NFS3_ETOOSMALL;
     call->list = buf_get(call->rpc.transport->buffers, count * entry_size);
     return call->list != NULL ? 0 : -ENOMEM;

@@ -1,24 +1,21 @@
 /* server/nfs3_procs.c - the table of the NFSv3 procedures (RFC 1813 section 3.3): one row adds one. */
 #include "server/nfs3_procs.h"
 
-#define HOT_CODECS(PROC, member) \
+#define DECODER(PROC, member) \
     static bool \
     decode_##member(struct wire_in *in, union nfs3_args *args) \
     { \
         return bulk_get_##PROC##3args(in, &args->member); \
-    } \
+    }
+#define HOT_CODECS(PROC, member) \
+    DECODER(PROC, member) \
     static void \
     encode_##member(struct wire_out *out, const union nfs3_res *res) \
     { \
         bulk_put_##PROC##3res(out, &res->member); \
     }
-
 #define RARE_CODECS(PROC, member) \
-    static bool_t \
-    xdr_args_##member(XDR *xdrs, union nfs3_args *args) \
-    { \
-        return xdr_##PROC##3args(xdrs, &args->member); \
-    } \
+    DECODER(PROC, member) \
     static bool_t \
     xdr_res_##member(XDR *xdrs, union nfs3_res *res) \
     { \
@@ -60,7 +57,7 @@ link_second(const union nfs3_args *args)
 }
 
 #define HOT(member) .decode = decode_##member, .encode = encode_##member, STEPS(member)
-#define RARE(member) .xdr_args = xdr_args_##member, .xdr_res = xdr_res_##member, STEPS(member)
+#define RARE(member) .decode = decode_##member, .xdr_res = xdr_res_##member, STEPS(member)
 #define STEPS(member) .begin = nfs3_##member##_begin, .finish = nfs3_##member##_finish
 #define FAIL(member) .fail = nfs3_##member##_fail, .reply_bytes = BULK_REPLY_MAX
 

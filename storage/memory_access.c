@@ -179,7 +179,7 @@ memory_init_attr(struct memory_node *node, const struct store_cred *cred, const 
         node->uid = set->uid;
         owned = true;
     }
-    if (set->set_gid && (is_root(cred) || cred_in_group(cred, set->gid))) {
+    if (set->set_gid && is_root(cred)) {
         node->gid = set->gid;
         owned = true;
     }

@@ -610,6 +610,7 @@ posix_make_root(struct posix_store *ps, int fd)
         err = posix_id_at(ps, fd, "", AT_EMPTY_PATH, &st, &id);
     if (err == 0) {
         ps->mount_fd = fd;
+        ps->dev = st.st_dev;
         ps->root = new_node(ps, &id, &st, fd, -1);
         if (ps->root == NULL)
             err = -ENOMEM;

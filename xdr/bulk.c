@@ -1,5 +1,5 @@
 /*
- * xdr/bulk.c - the calls that come in numbers: arguments read, and results written, by hand.
+ * xdr/bulk.c - arguments of calls read, and results of those that come in numbers written, by hand.
  *
  * Reading: each field goes through wire's bounded reader, whose flag is looked at once, at the end. Numbers that are no
  * value of their enumeration or bool set the flag as well; libtirpc lets some of them pass.
@@ -178,6 +178,98 @@ bulk_get_COMMIT3args(struct wire_in *in, COMMIT3args *args)
     get_fh(in, &args->file);
     args->offset = wire_get_u64(in);
     args->count = wire_get_u32(in);
+    return !in->bad;
+}
+
+bool
+bulk_get_READLINK3args(struct wire_in *in, READLINK3args *args)
+{
+    get_fh(in, &args->symlink);
+    return !in->bad;
+}
+
+bool
+bulk_get_MKDIR3args(struct wire_in *in, MKDIR3args *args)
+{
+    get_diropargs(in, &args->where);
+    get_sattr(in, &args->attributes);
+    return !in->bad;
+}
+
+bool
+bulk_get_SYMLINK3args(struct wire_in *in, SYMLINK3args *args)
+{
+    nfspath3 *text = &args->symlink.symlink_data;
+
+    get_diropargs(in, &args->where);
+    get_sattr(in, &args->symlink.symlink_attributes);
+    text->nfspath3_val = (char *)wire_get_opaque(in, UINT32_MAX, &text->nfspath3_len);
+    return !in->bad;
+}
+
+bool
+bulk_get_MKNOD3args(struct wire_in *in, MKNOD3args *args)
+{
+    get_diropargs(in, &args->where);
+    args->what.type = wire_get_u32(in);
+    switch (args->what.type) {
+    case NF3CHR:
+    case NF3BLK:
+        get_sattr(in, &args->what.mknoddata3_u.device.dev_attributes);
+        args->what.mknoddata3_u.device.spec.specdata1 = wire_get_u32(in);
+        args->what.mknoddata3_u.device.spec.specdata2 = wire_get_u32(in);
+        break;
+    case NF3SOCK:
+    case NF3FIFO:
+        get_sattr(in, &args->what.mknoddata3_u.pipe_attributes);
+        break;
+    default:                            /* void: the procedure answers BADTYPE */
+        break;
+    }
+    return !in->bad;
+}
+
+bool
+bulk_get_RMDIR3args(struct wire_in *in, RMDIR3args *args)
+{
+    get_diropargs(in, &args->object);
+    return !in->bad;
+}
+
+bool
+bulk_get_RENAME3args(struct wire_in *in, RENAME3args *args)
+{
+    get_diropargs(in, &args->from);
+    get_diropargs(in, &args->to);
+    return !in->bad;
+}
+
+bool
+bulk_get_LINK3args(struct wire_in *in, LINK3args *args)
+{
+    get_fh(in, &args->file);
+    get_diropargs(in, &args->link);
+    return !in->bad;
+}
+
+bool
+bulk_get_FSSTAT3args(struct wire_in *in, FSSTAT3args *args)
+{
+    get_fh(in, &args->fsroot);
+    return !in->bad;
+}
+
+bool
+bulk_get_FSINFO3args(struct wire_in *in, FSINFO3args *args)
+{
+    get_fh(in, &args->fsroot);
+    return !in->bad;
+}
+
+bool
+bulk_get_PATHCONF3args(struct wire_in *in, PATHCONF3args *args)
+{
+    get_fh(in, &args->object);
     return !in->bad;
 }
 

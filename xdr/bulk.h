@@ -1,9 +1,9 @@
 /*
- * xdr/bulk.h - the calls that come in numbers, read and written by hand on wire.
+ * xdr/bulk.h - arguments of every call, and results of those that come in numbers, read and written by hand on wire.
  *
  * The types are rpcgen's (nfs3.h), but what they point to lies in the message itself: nothing is allocated, nothing has
- * to be freed, and they live as long as the message. rpcgen's own codecs serve the rare calls and are what these are
- * tested against. bulk_get_...() returns false when the arguments cannot be read (GARBAGE_ARGS); bytes after them are
+ * to be freed, and they live as long as the message. (rpcgen's codecs would allocate what a length announces before they
+ * see that it is not there.) They write the rare results and are what these are tested against. bulk_get_...() returns false when the arguments cannot be read (GARBAGE_ARGS); bytes after them are
  * allowed.
  */
 #ifndef RINGNFS_XDR_BULK_H
@@ -28,6 +28,16 @@ bool bulk_get_REMOVE3args(struct wire_in *in, REMOVE3args *args);
 bool bulk_get_READDIR3args(struct wire_in *in, READDIR3args *args);
 bool bulk_get_READDIRPLUS3args(struct wire_in *in, READDIRPLUS3args *args);
 bool bulk_get_COMMIT3args(struct wire_in *in, COMMIT3args *args);
+bool bulk_get_READLINK3args(struct wire_in *in, READLINK3args *args);
+bool bulk_get_MKDIR3args(struct wire_in *in, MKDIR3args *args);
+bool bulk_get_SYMLINK3args(struct wire_in *in, SYMLINK3args *args);
+bool bulk_get_MKNOD3args(struct wire_in *in, MKNOD3args *args);
+bool bulk_get_RMDIR3args(struct wire_in *in, RMDIR3args *args);
+bool bulk_get_RENAME3args(struct wire_in *in, RENAME3args *args);
+bool bulk_get_LINK3args(struct wire_in *in, LINK3args *args);
+bool bulk_get_FSSTAT3args(struct wire_in *in, FSSTAT3args *args);
+bool bulk_get_FSINFO3args(struct wire_in *in, FSINFO3args *args);
+bool bulk_get_PATHCONF3args(struct wire_in *in, PATHCONF3args *args);
 
 void bulk_put_GETATTR3res(struct wire_out *out, const GETATTR3res *res);
 void bulk_put_SETATTR3res(struct wire_out *out, const SETATTR3res *res);

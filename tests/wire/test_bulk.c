@@ -161,6 +161,16 @@ union args {
     READDIR3args readdir;
     READDIRPLUS3args readdirplus;
     COMMIT3args commit;
+    READLINK3args readlink;
+    MKDIR3args mkdir;
+    SYMLINK3args symlink;
+    MKNOD3args mknod;
+    RMDIR3args rmdir;
+    RENAME3args rename;
+    LINK3args link;
+    FSSTAT3args fsstat;
+    FSINFO3args fsinfo;
+    PATHCONF3args pathconf;
 };
 
 union res {
@@ -179,8 +189,9 @@ union res {
 
 /* Where rpcgen's codec stores what it decodes: without a place it would allocate as much as the message asks for. */
 struct place {
-    nfs_fh3 *fh;
-    filename3 *name;
+    nfs_fh3 *fh, *other_fh;
+    filename3 *name, *other_name;
+    nfspath3 *text;
     WRITE3args *write;
 };
 
@@ -509,6 +520,154 @@ make_commit_res(union res *res)
         bytes_random_fill(&seeded, res->commit.COMMIT3res_u.resok.verf, NFS3_WRITEVERFSIZE);
 }
 
+static void
+make_readlink(union args *args)
+{
+    make_fh(&args->readlink.symlink);
+}
+
+static struct place
+place_readlink(union args *args)
+{
+    return (struct place){ .fh = &args->readlink.symlink };
+}
+
+static void
+make_fsstat(union args *args)
+{
+    make_fh(&args->fsstat.fsroot);
+}
+
+static struct place
+place_fsstat(union args *args)
+{
+    return (struct place){ .fh = &args->fsstat.fsroot };
+}
+
+static void
+make_fsinfo(union args *args)
+{
+    make_fh(&args->fsinfo.fsroot);
+}
+
+static struct place
+place_fsinfo(union args *args)
+{
+    return (struct place){ .fh = &args->fsinfo.fsroot };
+}
+
+static void
+make_pathconf(union args *args)
+{
+    make_fh(&args->pathconf.object);
+}
+
+static struct place
+place_pathconf(union args *args)
+{
+    return (struct place){ .fh = &args->pathconf.object };
+}
+
+static void
+make_mkdir(union args *args)
+{
+    make_fh(&args->mkdir.where.dir);
+    make_name(&args->mkdir.where.name);
+    make_sattr(&args->mkdir.attributes);
+}
+
+static struct place
+place_mkdir(union args *args)
+{
+    return (struct place){ .fh = &args->mkdir.where.dir, .name = &args->mkdir.where.name };
+}
+
+static void
+make_symlink(union args *args)
+{
+    filename3 text;
+
+    make_fh(&args->symlink.where.dir);
+    make_name(&args->symlink.where.name);
+    make_sattr(&args->symlink.symlink.symlink_attributes);
+    make_name(&text);
+    args->symlink.symlink.symlink_data.nfspath3_len = text.filename3_len;
+    args->symlink.symlink.symlink_data.nfspath3_val = text.filename3_val;
+}
+
+static struct place
+place_symlink(union args *args)
+{
+    return (struct place){ .fh = &args->symlink.where.dir, .name = &args->symlink.where.name,
+                           .text = &args->symlink.symlink.symlink_data };
+}
+
+static void
+make_mknod(union args *args)
+{
+    mknoddata3 *what = &args->mknod.what;
+
+    make_fh(&args->mknod.where.dir);
+    make_name(&args->mknod.where.name);
+    what->type = NF3REG + bytes_random_below(&seeded, 7);
+    if (what->type == NF3CHR || what->type == NF3BLK) {
+        make_sattr(&what->mknoddata3_u.device.dev_attributes);
+        what->mknoddata3_u.device.spec.specdata1 = number();
+        what->mknoddata3_u.device.spec.specdata2 = number();
+    } else {
+        make_sattr(&what->mknoddata3_u.pipe_attributes);
+    }
+}
+
+static struct place
+place_mknod(union args *args)
+{
+    return (struct place){ .fh = &args->mknod.where.dir, .name = &args->mknod.where.name };
+}
+
+static void
+make_rmdir(union args *args)
+{
+    make_fh(&args->rmdir.object.dir);
+    make_name(&args->rmdir.object.name);
+}
+
+static struct place
+place_rmdir(union args *args)
+{
+    return (struct place){ .fh = &args->rmdir.object.dir, .name = &args->rmdir.object.name };
+}
+
+static void
+make_rename(union args *args)
+{
+    make_fh(&args->rename.from.dir);
+    make_name(&args->rename.from.name);
+    make_fh(&args->rename.to.dir);
+    make_name(&args->rename.to.name);
+}
+
+static struct place
+place_rename(union args *args)
+{
+    return (struct place){ .fh = &args->rename.from.dir, .name = &args->rename.from.name,
+                           .other_fh = &args->rename.to.dir, .other_name = &args->rename.to.name };
+}
+
+static void
+make_link(union args *args)
+{
+    make_fh(&args->link.file);
+    make_fh(&args->link.link.dir);
+    make_name(&args->link.link.name);
+}
+
+static struct place
+place_link(union args *args)
+{
+    return (struct place){ .fh = &args->link.file, .other_fh = &args->link.link.dir, .name = &args->link.link.name };
+}
+
 #define GETTER(type) \
     static bool \
     get_##type(struct wire_in *in, void *args) \
@@ -526,6 +685,16 @@ GETTER(REMOVE3args)
 GETTER(READDIR3args)
 GETTER(READDIRPLUS3args)
 GETTER(COMMIT3args)
+GETTER(READLINK3args)
+GETTER(MKDIR3args)
+GETTER(SYMLINK3args)
+GETTER(MKNOD3args)
+GETTER(RMDIR3args)
+GETTER(RENAME3args)
+GETTER(LINK3args)
+GETTER(FSSTAT3args)
+GETTER(FSINFO3args)
+GETTER(PATHCONF3args)
 
 #define PUTTER(type) \
     static void \
@@ -568,6 +737,16 @@ static const struct args_row args_rows[] = {
     ARGS_ROW(READDIR3args, readdir),
     ARGS_ROW(READDIRPLUS3args, readdirplus),
     ARGS_ROW(COMMIT3args, commit),
+    ARGS_ROW(READLINK3args, readlink),
+    ARGS_ROW(MKDIR3args, mkdir),
+    ARGS_ROW(SYMLINK3args, symlink),
+    ARGS_ROW(MKNOD3args, mknod),
+    ARGS_ROW(RMDIR3args, rmdir),
+    ARGS_ROW(RENAME3args, rename),
+    ARGS_ROW(LINK3args, link),
+    ARGS_ROW(FSSTAT3args, fsstat),
+    ARGS_ROW(FSINFO3args, fsinfo),
+    ARGS_ROW(PATHCONF3args, pathconf),
 };
 #define ARGS_ROWS (sizeof(args_rows) / sizeof(*args_rows))
 
@@ -603,6 +782,7 @@ static bool
 oracle_decode(const struct args_row *row, uint8_t *message, size_t len, union args *args)
 {
     static char fh_space[MESSAGE_MAX], name_space[MESSAGE_MAX], data_space[MESSAGE_MAX];
+    static char other_fh_space[MESSAGE_MAX], other_name_space[MESSAGE_MAX], text_space[MESSAGE_MAX];
     struct place place = row->place(args);
     XDR xdrs;
 
@@ -610,6 +790,12 @@ oracle_decode(const struct args_row *row, uint8_t *message, size_t len, union ar
     place.fh->data.data_val = fh_space;
     if (place.name != NULL)
         place.name->filename3_val = name_space;
+    if (place.other_fh != NULL)
+        place.other_fh->data.data_val = other_fh_space;
+    if (place.other_name != NULL)
+        place.other_name->filename3_val = other_name_space;
+    if (place.text != NULL)
+        place.text->nfspath3_val = text_space;
     if (place.write != NULL)
         place.write->data.data_val = data_space;
     xdrmem_create(&xdrs, (char *)message, (u_int)len, XDR_DECODE);
