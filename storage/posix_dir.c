@@ -63,11 +63,8 @@ fill_plus(struct listing *listing, struct store_dirent *entry, const char *name)
             entry->id = dir->id;
         return;
     }
-    if (!listing->may_look || fstatat(dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return;
-    if (!ps->own_mount && st.st_dev != dir->dev)
-        return;
-    if (posix_id_at(ps, dir->fd, name, 0, &st, &entry->id) < 0) {
+    if (!listing->may_look || posix_look(ps, dir->fd, name, &st, &entry->id) < 0 ||
+        (!ps->own_mount && st.st_dev != dir->dev)) {
         entry->id.len = 0;
         return;
     }

@@ -128,11 +128,9 @@ find_child(struct store_op *op, struct posix_node *dir, const char *name)
     int err = -ESTALE;
 
     for (int attempt = 0; attempt < 3 && err == -ESTALE; attempt++) {
-        if (fstatat(dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-            return -errno;
-        err = check_mount(ps, dir, &st);
+        err = posix_look(ps, dir->fd, name, &st, &op->child);
         if (err == 0)
-            err = posix_id_at(ps, dir->fd, name, 0, &st, &op->child);
+            err = check_mount(ps, dir, &st);
     }
     if (err == 0) {
         posix_fill_attr(&op->child_attr, &st);

@@ -6,7 +6,9 @@
  *
  * Nodes stay open in a table of shards, each bounded: when a shard is full, the oldest node that nobody uses and that was
  * not asked for since the last look is closed. A second table finds nodes by inode number: LOOKUP and READDIRPLUS save a
- * system call by it, REMOVE and RENAME let go of files that have lost their last name.
+ * system call by it, REMOVE and RENAME let go of files that have lost their last name. Beside it are the ids of files that
+ * are not open, known by inode number and time of birth. Only files older than YOUNG_NS are remembered so: when the number
+ * is used again, the new file's time of birth is another one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,12 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "storage/fh.h"
 #include "storage/posix_private.h"
 
 #define ID_SYNTHETIC 0xff
+#define YOUNG_NS 2000000000
 #define KERNEL_HANDLE_MAX (STORE_ID_MAX - 1)
 
 struct kernel_handle {
@@ -78,14 +82,13 @@ plausible(const struct kernel_handle *handle, const struct stat *st)
     return ino == (uint32_t)st->st_ino;
 }
 
-int
-posix_id_at(struct posix_store *ps, int dirfd, const char *name, int flags, const struct stat *st, struct store_id *id)
+/* The kernel's handle of dirfd/name as an id, or one made up. */
+static int
+make_id(int dirfd, const char *name, int flags, const struct stat *st, struct store_id *id)
 {
     struct kernel_handle handle;
     int mount_id;
 
-    if (posix_known_id(ps, st, id))
-        return 0;
     handle.head.handle_bytes = KERNEL_HANDLE_MAX;
     if (name_to_handle_at(dirfd, name, &handle.head, &mount_id, flags) < 0) {
         if (errno == EOPNOTSUPP || errno == EOVERFLOW)
@@ -245,12 +248,21 @@ find_ino_locked(struct ino_shard *shard, uint64_t hash, const struct stat *st)
     return node;
 }
 
-bool
-posix_known_id(struct posix_store *ps, const struct stat *st, struct store_id *id)
+static struct id_slot *
+slot_of(struct ino_shard *shard, uint64_t hash)
+{
+    return &shard->slots[hash / NODE_SHARDS % ID_SLOTS];
+}
+
+/* The id of a file that is open here, or was seen before: birth_ns 0 when that is not known. */
+static bool
+known_id(struct posix_store *ps, const struct stat *st, uint64_t birth_ns, struct store_id *id)
 {
     uint64_t hash = hash_ino(st->st_dev, st->st_ino);
     struct ino_shard *shard = ino_shard_of(ps, hash);
-    struct posix_node *node;
+    const struct id_slot *slot = slot_of(shard, hash);
+    const struct posix_node *node;
+    bool known = true;
 
     if (ps->root == NULL)
         return false;
@@ -260,10 +272,87 @@ posix_known_id(struct posix_store *ps, const struct stat *st, struct store_id *i
     }
     pthread_mutex_lock(&shard->lock);
     node = find_ino_locked(shard, hash, st);
-    if (node != NULL)
+    if (node != NULL) {
         *id = node->id;
+    } else if (birth_ns != 0 && slot->ino == st->st_ino && slot->birth_ns == birth_ns && st->st_dev == ps->dev) {
+        id->len = slot->len;
+        memcpy(id->bytes, slot->bytes, sizeof(slot->bytes));
+    } else {
+        known = false;
+    }
     pthread_mutex_unlock(&shard->lock);
-    return node != NULL;
+    return known;
+}
+
+static void
+remember_id(struct posix_store *ps, const struct stat *st, uint64_t birth_ns, const struct store_id *id)
+{
+    uint64_t hash = hash_ino(st->st_dev, st->st_ino);
+    struct ino_shard *shard = ino_shard_of(ps, hash);
+    struct id_slot *slot = slot_of(shard, hash);
+    struct timespec now;
+
+    if (birth_ns == 0 || id->len > sizeof(slot->bytes) || st->st_dev != ps->dev)
+        return;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - (int64_t)birth_ns < YOUNG_NS)
+        return;
+    pthread_mutex_lock(&shard->lock);
+    slot->ino = st->st_ino;
+    slot->birth_ns = birth_ns;
+    slot->len = id->len;
+    memcpy(slot->bytes, id->bytes, sizeof(slot->bytes));
+    pthread_mutex_unlock(&shard->lock);
+}
+
+int
+posix_id_at(struct posix_store *ps, int dirfd, const char *name, int flags, const struct stat *st, struct store_id *id)
+{
+    return known_id(ps, st, 0, id) ? 0 : make_id(dirfd, name, flags, st, id);
+}
+
+static struct timespec
+stat_time(const struct statx_timestamp *time)
+{
+    return (struct timespec){ .tv_sec = time->tv_sec, .tv_nsec = time->tv_nsec };
+}
+
+static void
+fill_stat(struct stat *st, const struct statx *stx)
+{
+    memset(st, 0, sizeof(*st));
+    st->st_dev = makedev(stx->stx_dev_major, stx->stx_dev_minor);
+    st->st_rdev = makedev(stx->stx_rdev_major, stx->stx_rdev_minor);
+    st->st_ino = stx->stx_ino;
+    st->st_mode = stx->stx_mode;
+    st->st_nlink = stx->stx_nlink;
+    st->st_uid = stx->stx_uid;
+    st->st_gid = stx->stx_gid;
+    st->st_size = (off_t)stx->stx_size;
+    st->st_blocks = (blkcnt_t)stx->stx_blocks;
+    st->st_atim = stat_time(&stx->stx_atime);
+    st->st_mtim = stat_time(&stx->stx_mtime);
+    st->st_ctim = stat_time(&stx->stx_ctime);
+}
+
+int
+posix_look(struct posix_store *ps, int dirfd, const char *name, struct stat *st, struct store_id *id)
+{
+    struct statx stx;
+    uint64_t birth_ns = 0;
+    int err;
+
+    if (statx(dirfd, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &stx) < 0)
+        return -errno;
+    fill_stat(st, &stx);
+    if ((stx.stx_mask & STATX_BTIME) && stx.stx_btime.tv_sec > 0)
+        birth_ns = (uint64_t)stx.stx_btime.tv_sec * 1000000000u + stx.stx_btime.tv_nsec;
+    if (known_id(ps, st, birth_ns, id))
+        return 0;
+    err = make_id(dirfd, name, 0, st, id);
+    if (err == 0)
+        remember_id(ps, st, birth_ns, id);
+    return err;
 }
 
 static void
@@ -509,6 +598,8 @@ posix_forget_ino(struct posix_store *ps, const struct stat *st)
     node = find_ino_locked(shard, hash, st);
     if (node != NULL)
         posix_ref(&node->base);
+    if (slot_of(shard, hash)->ino == st->st_ino)
+        slot_of(shard, hash)->ino = 0;
     pthread_mutex_unlock(&shard->lock);
     if (node == NULL)
         return;

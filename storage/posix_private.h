@@ -23,6 +23,7 @@
 
 #define NODE_SHARDS 64
 #define NODE_BUCKETS 256                /* per shard */
+#define ID_SLOTS 1024                   /* per shard: 2 MiB in all, touched as they are used */
 
 struct posix_paths;
 struct posix_store;
@@ -58,9 +59,18 @@ struct node_shard {
     struct posix_node *by_id[NODE_BUCKETS];
 };
 
+/* The id of a file that is not open, by its number and time of birth; see posix_node.c. */
+struct id_slot {
+    uint64_t ino;                       /* 0: empty */
+    uint64_t birth_ns;
+    uint8_t len;
+    uint8_t bytes[15];
+};
+
 struct ino_shard {
     pthread_mutex_t lock;
     struct posix_node *by_ino[NODE_BUCKETS];
+    struct id_slot slots[ID_SLOTS];
 };
 
 /* What is known about how long one kind of operation takes here; see posix.c. */
@@ -127,8 +137,8 @@ int posix_make_root(struct posix_store *ps, int fd);
 /* The id of dirfd/name (or of dirfd itself: "" and AT_EMPTY_PATH), whose attributes are st. */
 int posix_id_at(struct posix_store *ps, int dirfd, const char *name, int flags, const struct stat *st,
                 struct store_id *id);
-/* The id of an open node with this number, if there is one. */
-bool posix_known_id(struct posix_store *ps, const struct stat *st, struct store_id *id);
+/* Attributes and id of dirfd/name, no link followed: -ENOENT and the like as stat(2), -ESTALE when the name changed hands. */
+int posix_look(struct posix_store *ps, int dirfd, const char *name, struct stat *st, struct store_id *id);
 /* A node in the table, with a reference; NULL when it is not there. */
 struct posix_node *posix_find(struct posix_store *ps, const struct store_id *id);
 /* A node from the table or newly opened, with a reference. May block; reverts the thread's rights. */
