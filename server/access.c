@@ -48,7 +48,7 @@ static bool
 matches(const struct export_client *client, const uint8_t *peer, unsigned peer_bits)
 {
     const uint8_t *address;
-    unsigned bits;
+    unsigned bits = 0;
 
     if (client->match == MATCH_ANYONE)
         return true;
@@ -86,7 +86,7 @@ int
 access_compare(const struct export_client *a, const struct export_client *b)
 {
     const uint8_t *a_bytes, *b_bytes;
-    unsigned a_open = open_bits(a), b_open = open_bits(b), bits;
+    unsigned a_open = open_bits(a), b_open = open_bits(b), bits = 0;
 
     if (a_open != b_open)
         return a_open < b_open ? -1 : 1;
