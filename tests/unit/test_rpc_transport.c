@@ -40,6 +40,7 @@ enum {
     PROC_HOLD,                          /* u32: the same back, but not before ... */
     PROC_RELEASE,                       /* ... this one, and then the newest first */
     PROC_LEND,                          /* u32 n: an opaque of n bytes, lent */
+    PROC_PIPE,                          /* u32 n: the same out of a pipe */
     PROC_OVERFLOW,                      /* stores more than it asked room for */
     PROC_DROP,
     PROC_ALLOC,                         /* u32 n: n times 100 bytes of the call's memory */
@@ -141,6 +142,21 @@ reply_lent(struct server *server, struct call *call)
 }
 
 static void
+reply_piped(struct server *server, struct call *call)
+{
+    uint32_t n = wire_get_u32(&call->args);
+    struct pipe *pipe = pipe_get(call->transport->pipes, (n + 4095) / 4096);
+    struct wire_out *out = call_reply_begin(call, 4);
+
+    assert_non_null(pipe);
+    assert_non_null(out);
+    assert_int_equal(write(pipe->in, server->pattern->data, n), n);
+    wire_put_u32(out, n);
+    call_reply_lend_pipe(call, pipe, n);
+    call_reply_end(call);
+}
+
+static void
 reply_alloc(struct call *call)
 {
     uint32_t n = wire_get_u32(&call->args);
@@ -181,6 +197,9 @@ dispatch(struct call *call)
         break;
     case PROC_LEND:
         reply_lent(server, call);
+        break;
+    case PROC_PIPE:
+        reply_piped(server, call);
         break;
     case PROC_OVERFLOW:
         out = call_reply_begin(call, 4);
@@ -690,19 +709,19 @@ a_client_that_never_reads_is_stopped_in_the_end(void **state)
     close(other);
 }
 
+/* Ask for payloads of these sizes in one go; their bytes, padding and order must be right. */
 static void
-lent_bytes_arrive_with_their_padding(void **state)
+expect_payloads(struct server *server, uint32_t proc, const uint32_t *sizes, uint32_t n)
 {
-    static const uint32_t sizes[] = { 0, 1, 3, 4, 4095, 4096, 4097, 5001, 65535, 1000001, 1 << 20 };
-    int fd = connect_to(*state, SOCK_STREAM, "127.0.0.1");
+    int fd = connect_to(server, SOCK_STREAM, "127.0.0.1");
     uint8_t *reply = malloc(64 + (1 << 20));
-    const size_t n = sizeof(sizes) / sizeof(sizes[0]);
     uint8_t data[64 * 16];
     size_t len = 0;
 
     assert_non_null(reply);
+    assert_true(n <= 16);
     for (uint32_t i = 0; i < n; i++)
-        len += put_call_u32(data + len, true, i, PROC_LEND, sizes[i]);
+        len += put_call_u32(data + len, true, i, proc, sizes[i]);
     send_all(fd, data, len);
     for (uint32_t i = 0; i < n; i++) {
         len = receive_reply(fd, reply, 64 + (1 << 20));
@@ -716,6 +735,41 @@ lent_bytes_arrive_with_their_padding(void **state)
     }
     free(reply);
     close(fd);
+}
+
+static void
+lent_bytes_arrive_with_their_padding(void **state)
+{
+    static const uint32_t sizes[] = { 0, 1, 3, 4, 4095, 4096, 4097, 5001, 65535, 1000001, 1 << 20 };
+
+    expect_payloads(*state, PROC_LEND, sizes, sizeof(sizes) / sizeof(sizes[0]));
+}
+
+static void
+bytes_of_a_pipe_arrive_with_their_padding(void **state)
+{
+    static const uint32_t sizes[] = { 1, 3, 4, 4095, 4096, 4097, 65535, 65536, 300001, 1000001, 1 << 20, 5 };
+
+    expect_payloads(*state, PROC_PIPE, sizes, sizeof(sizes) / sizeof(sizes[0]));
+}
+
+static void
+a_client_that_leaves_takes_its_pipes_along(void **state)
+{
+    static const uint32_t sizes[] = { 1 << 20, 5 };
+    struct server *server = *state;
+
+    for (uint32_t i = 0; i < 100; i++) {                 /* more pipes than a worker has */
+        int fd = connect_to(server, SOCK_STREAM, "127.0.0.1");
+        uint8_t data[128], reply[100];
+        size_t len = put_call_u32(data, true, 1, PROC_PIPE, 1 << 20);
+
+        len += put_call_u32(data + len, true, 2, PROC_PIPE, 1 << 20);
+        send_all(fd, data, len);
+        assert_true(recv(fd, reply, sizeof(reply), 0) > 0);
+        close(fd);
+    }
+    expect_payloads(server, PROC_PIPE, sizes, 2);
 }
 
 static void
@@ -1365,6 +1419,8 @@ main(void)
         SERVED(a_client_that_does_not_read_is_not_read_and_others_are_served),
         SERVED(a_client_that_never_reads_is_stopped_in_the_end),
         SERVED(lent_bytes_arrive_with_their_padding),
+        SERVED(bytes_of_a_pipe_arrive_with_their_padding),
+        SERVED(a_client_that_leaves_takes_its_pipes_along),
         SERVED(refusals_leave_the_connection_in_step),
         SERVED(a_writer_that_runs_full_becomes_a_system_error),
         SERVED(a_call_has_as_much_memory_as_it_wants),
