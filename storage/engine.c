@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -28,6 +29,8 @@ void
 engine_fini(struct engine *engine)
 {
     assert(engine->pending == 0);
+    while (atomic_load(&engine->giving) > 0)
+        sched_yield();                  /* its last op is back, its last giver not done yet */
     if (engine->wake_fd >= 0)
         close(engine->wake_fd);
 }
@@ -74,6 +77,7 @@ engine_flush(struct engine *engine)
 {
     if (engine->pending == 0)
         return;
+    engine->round++;
     engine->kind->flush(engine);
     if (engine->batch > 0) {
         pool_submit(engine->pool, engine->first, engine->last, engine->batch);
@@ -135,7 +139,7 @@ engine_reap(struct engine *engine)
     engine->kind->reap(engine);
 }
 
-/* On a thread of the pool: hand op back to its engine. */
+/* On another thread: hand op back to its engine. From the moment it is in the list, op may be gone. */
 static void
 give_back(struct store_op *op)
 {
@@ -143,12 +147,41 @@ give_back(struct store_op *op)
     struct store_op *head = atomic_load_explicit(&engine->finished, memory_order_relaxed);
     const uint64_t one = 1;
 
+    atomic_fetch_add(&engine->giving, 1);
     do {
         op->next = head;
     } while (!atomic_compare_exchange_weak_explicit(&engine->finished, &head, op, memory_order_release,
                                                     memory_order_relaxed));
     if (head == NULL && write(engine->wake_fd, &one, sizeof(one)) < 0)
         assert(errno == EAGAIN);
+    atomic_fetch_sub(&engine->giving, 1);
+}
+
+void
+engine_park(struct store_op *op)
+{
+    op->engine->pending++;
+}
+
+void
+engine_unpark(struct store_op *op)
+{
+    op->engine->pending--;
+}
+
+void
+engine_wake(struct store_op *op, int result, void (*step)(struct store_op *op))
+{
+    op->io.what = IO_OTHERS;
+    op->io_result = result;
+    op->step = step;
+    give_back(op);
+}
+
+uint64_t
+engine_round(const struct engine *engine)
+{
+    return engine->round;
 }
 
 static void

@@ -64,6 +64,15 @@ void engine_write(struct engine *engine, struct store_op *op, int fd, const void
                   void (*step)(struct store_op *op));
 /* Flush a file: data only, or everything (fdatasync(2), fsync(2)). */
 void engine_sync(struct engine *engine, struct store_op *op, int fd, bool data_only, void (*step)(struct store_op *op));
+/*
+ * An op that waits for another's I/O: parked and unparked on its engine's thread, so that it counts as pending; woken
+ * from any thread: unparked there, and step(op) runs with this result.
+ */
+void engine_park(struct store_op *op);
+void engine_unpark(struct store_op *op);
+void engine_wake(struct store_op *op, int result, void (*step)(struct store_op *op));
+/* Changes whenever what was started is handed over: I/O started in this round has not begun yet. The engine's thread. */
+uint64_t engine_round(const struct engine *engine);
 /* op is over: op->err is set; calls op->done. */
 void engine_finish(struct store_op *op);
 

@@ -5,7 +5,7 @@
 #include "storage/engine.h"
 
 /* What a pending op waits for (op->io.what). */
-enum { IO_RUN, IO_READ, IO_WRITE, IO_SYNC, IO_DATASYNC };
+enum { IO_RUN, IO_READ, IO_WRITE, IO_SYNC, IO_DATASYNC, IO_OTHERS };
 
 /* One kind of engine: how file data and flushes are done. */
 struct engine_kind {
@@ -24,7 +24,9 @@ struct engine {
     unsigned pending;
     struct pool_work *first, *last;     /* the next hand-off to the pool */
     unsigned batch;
-    struct store_op *_Atomic finished;  /* by threads of the pool, newest first */
+    uint64_t round;
+    struct store_op *_Atomic finished;  /* by other threads, newest first */
+    _Atomic unsigned giving;            /* other threads that are about to touch this engine */
 };
 
 /* An I/O is done: op->io_result is set; runs the step. The engine's thread. */

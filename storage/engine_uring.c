@@ -45,6 +45,13 @@ is_cred(const struct personality *known, const struct store_cred *cred)
            (cred->ngroups == 0 || memcmp(known->groups, cred->groups, cred->ngroups * sizeof(gid_t)) == 0);
 }
 
+static void
+submit(struct uring_engine *uring)
+{
+    uring->engine.round++;
+    io_uring_submit(&uring->ring);
+}
+
 /* The ring's number for a caller; 0 when writes need none; -errno when there is none to be had. */
 static int
 personality_of(struct uring_engine *uring, const struct store_cred *cred)
@@ -67,7 +74,7 @@ personality_of(struct uring_engine *uring, const struct store_cred *cred)
             oldest = known;
     }
     if (oldest->id > 0) {
-        io_uring_submit(&uring->ring);  /* entries that are prepared still name it */
+        submit(uring);                  /* entries that are prepared still name it */
         io_uring_unregister_personality(&uring->ring, oldest->id);
         oldest->id = 0;
     }
@@ -92,7 +99,7 @@ get_entry(struct uring_engine *uring)
     struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
 
     if (sqe == NULL) {
-        io_uring_submit(&uring->ring);
+        submit(uring);
         sqe = io_uring_get_sqe(&uring->ring);
     }
     return sqe;

@@ -198,7 +198,7 @@ after_write(struct store_op *op, bool pending)
 {
     op->r.write.committed = op->u.write.stable;
     if (op->sync && op->u.write.stable != STORE_UNSTABLE) {
-        engine_sync(op->engine, op, (int)op->private[P_FD], op->u.write.stable == STORE_DATA_SYNC, write_flushed);
+        posix_flush(op, (int)op->private[P_FD], op->u.write.stable == STORE_DATA_SYNC, write_flushed);
         return STORE_PENDING;
     }
     end_write(op, 0);
@@ -324,6 +324,6 @@ posix_commit(struct store_op *op)
     fd = posix_io_fd(ps, node, false);
     if (fd < 0)
         return end_commit(op, fd);
-    engine_sync(op->engine, op, fd, false, commit_flushed);
+    posix_flush(op, fd, false, commit_flushed);
     return STORE_PENDING;
 }

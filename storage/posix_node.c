@@ -153,6 +153,7 @@ new_node(struct posix_store *ps, const struct store_id *id, const struct stat *s
     node->ino = st->st_ino;
     node->type = st->st_mode & S_IFMT;
     node->fd = fd;
+    pthread_mutex_init(&node->flush_lock, NULL);
     atomic_init(&node->refs, 1);
     atomic_init(&node->io_fd, io_fd);
     return node;
@@ -167,6 +168,7 @@ free_node(struct posix_node *node)
         close(io_fd);
     if (node->fd >= 0)
         close(node->fd);
+    pthread_mutex_destroy(&node->flush_lock);
     free(node);
 }
 

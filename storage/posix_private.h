@@ -8,6 +8,7 @@
  * posix_name.c   look-ups and all that makes, moves or removes names
  * posix_dir.c    READDIR
  * posix_data.c   READ, WRITE, COMMIT
+ * posix_flush.c  group commit
  */
 #ifndef RINGNFS_STORAGE_POSIX_PRIVATE_H
 #define RINGNFS_STORAGE_POSIX_PRIVATE_H
@@ -46,6 +47,13 @@ struct posix_node {
     _Atomic uint32_t changing;          /* how many are under way */
     _Atomic bool streaming;             /* directories: somebody reads entries from fd */
     uint64_t stream_cookie;             /* where fd stands; the streaming thread's */
+    pthread_mutex_t flush_lock;         /* of the next six; see posix_flush.c */
+    bool flushing;
+    bool flush_data_only;
+    int flush_fd;
+    uint64_t flush_round;               /* of flush_engine: the flush may be joined as long as this lasts */
+    struct engine *flush_engine;
+    struct store_op *flush_batch, *flush_waiting;
     bool used;                          /* since the cache last looked; its shard's lock */
     bool in_table;                      /* its shard's lock */
     struct posix_node *next_by_id, *next_by_ino;
@@ -93,6 +101,7 @@ struct posix_store {
     unsigned shard_max;                 /* nodes kept in a shard */
     uint64_t max_file_size;
     uint8_t hash_key[16];
+    _Atomic uint64_t flushes, flushed_calls;
     pthread_mutex_t guard_lock;         /* SETATTR with a guard: compare and change are one */
     struct posix_paths *paths;          /* by_path only */
     struct kind_pace pace[2][STORE_KINDS];      /* [op->sync][op->kind] */
@@ -199,6 +208,9 @@ void posix_link(struct store_op *op);
 
 /* posix_dir.c */
 void posix_readdir(struct store_op *op);
+
+/* posix_flush.c: flush the file of op, together with others that wait for that; then step(op) with op->io_result. */
+void posix_flush(struct store_op *op, int fd, bool only_data, void (*step)(struct store_op *op));
 
 /* posix_data.c; these decide themselves where they run */
 int posix_read(struct store_op *op);

@@ -184,7 +184,7 @@ struct store_op {
         size_t length;
         uint64_t offset;
     } io;
-    uint64_t private[6];                /* the store's own */
+    uint64_t private[7];                /* the store's own */
 };
 
 /* How a store is built; see posix.h and memory.h for how to make one. */
