@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/param.h>
 #include <unistd.h>
@@ -167,6 +168,17 @@ before_wait(void *context)
     loop_busy(transport->loop, private->nready > 0);
 }
 
+/* splice(2) into a connection that the client has closed raises it, and takes no flag against that. */
+static void
+block_sigpipe(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
 int
 transport_new(const struct transport_config *config, struct transport **out)
 {
@@ -175,6 +187,7 @@ transport_new(const struct transport_config *config, struct transport **out)
     int err = -ENOMEM;
 
     assert(config->call_size >= sizeof(struct call));
+    block_sigpipe();
     if (transport == NULL || private == NULL)
         goto fail;
     transport->private = private;

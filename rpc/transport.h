@@ -59,7 +59,7 @@ struct transport {
     struct transport_private *private;
 };
 
-/* Returns 0 or -errno. To be called, run and freed on the worker's thread. */
+/* Returns 0 or -errno. To be called, run and freed on the worker's thread, on which SIGPIPE is blocked from then on. */
 int transport_new(const struct transport_config *config, struct transport **transport);
 
 /* Close all connections and sockets and free everything; no call may be outstanding. */
