@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# What is said about options, and how the daemon ends when they are wrong: one line, 2 for a mistake in the command line
+# or a file, 1 for a thing that cannot be had; nothing is started.
+# shellcheck source=lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# refuses STATUS PATTERN OPTION...: ends with STATUS and one line that matches PATTERN.
+refuses() {
+    local want=$1 pattern=$2 status=0 output
+    shift 2
+    output=$(timeout 10 "$RINGNFSD" -f --rpcbind off --set state_dir="$scratch/state" "$@" 2>&1) || status=$?
+    [[ $status == "$want" ]] || fail "ringnfsd $*: status $status, not $want: $output"
+    [[ $(wc -l <<<"$output") == 1 ]] || fail "ringnfsd $*: more than one line: $output"
+    [[ $output =~ $pattern ]] || fail "ringnfsd $*: nothing about $pattern: $output"
+}
+
+export_scratch() { printf '%s *(rw,insecure)' "$scratch"; }
+
+case_version() {
+    [[ $("$RINGNFSD" --version) == "ringnfsd 0.1.0"* ]] || fail "$("$RINGNFSD" --version)"
+}
+
+case_help_names_every_option() {
+    local option
+    "$RINGNFSD" --help >"$scratch/help" || fail "status $?"
+    for option in --export --exports --config --port --mount-port --address --rpcbind --threads --set --ready-fd \
+        --print-ports --help --version --check; do
+        grep -q -e "$option" "$scratch/help" || fail "--help does not name $option"
+    done
+}
+
+case_the_manual_pages_parts_are_printed() {
+    local part
+    for part in options settings exports; do
+        "$RINGNFSD" --print-roff "$part" | grep -q . || fail "--print-roff $part prints nothing"
+    done
+}
+
+case_an_unknown_option_is_refused() { refuses 2 frobnicate --frobnicate; }
+case_an_argument_too_many_is_refused() { refuses 2 surplus -e "$(export_scratch)" surplus; }
+case_a_missing_value_is_refused() { refuses 2 port --port; }
+case_a_port_out_of_range_is_refused() { refuses 2 70000 -p 70000 -e "$(export_scratch)"; }
+case_a_port_that_is_no_number_is_refused() { refuses 2 2o49 -p 2o49 -e "$(export_scratch)"; }
+case_an_address_that_is_none_is_refused() { refuses 2 nowhere -a nowhere -p 0 -e "$(export_scratch)"; }
+case_an_unknown_setting_is_refused() { refuses 2 treads --set treads=4 -p 0 -e "$(export_scratch)"; }
+case_a_setting_without_value_is_refused() { refuses 2 threads --set threads -p 0 -e "$(export_scratch)"; }
+case_a_setting_out_of_range_is_refused() { refuses 2 rtmax --set rtmax=8M -p 0 -e "$(export_scratch)"; }
+case_an_unknown_rpcbind_mode_is_refused() { refuses 2 sometimes --rpcbind sometimes -p 0 -e "$(export_scratch)"; }
+
+case_an_unknown_export_option_is_refused() {
+    refuses 2 no_such_option -p 0 -e "$scratch *(rw,no_such_option)"
+}
+
+case_a_mistake_in_an_exports_file_names_file_and_line() {
+    printf '# fine\n%s *(rw)\n%s *(rw,frob)\n' "$scratch" "$scratch" >"$scratch/exports"
+    refuses 2 "exports:3.*frob" -p 0 -E "$scratch/exports"
+}
+
+case_a_mistake_in_the_config_file_names_file_and_line() {
+    printf 'threads = 4\nrtmax = huge\n' >"$scratch/ringnfs.conf"
+    refuses 2 "ringnfs.conf:2.*rtmax" -p 0 -c "$scratch/ringnfs.conf" -e "$(export_scratch)"
+}
+
+case_a_missing_config_file_is_named() { refuses 1 "$scratch/none.conf" -p 0 -c "$scratch/none.conf" -e "$(export_scratch)"; }
+case_a_missing_exports_file_is_named() { refuses 1 "$scratch/none" -p 0 -E "$scratch/none"; }
+case_a_missing_directory_is_named() { refuses 1 "$scratch/none" -p 0 -e "$scratch/none *(rw)"; }
+
+case_a_port_in_use_is_named() {
+    start_server -e "$(export_scratch)" || fail "the first one does not start"
+    refuses 1 "$nfs_port" -a 127.0.0.1 -p "$nfs_port" -e "$(export_scratch)"
+}
+
+case_check_accepts_what_is_right_and_starts_nothing() {
+    timeout 10 "$RINGNFSD" --check --set state_dir="$scratch/state" -p 0 -e "$(export_scratch)" || fail "status $?"
+}
+
+case_check_refuses_what_is_wrong() { refuses 2 frob --check -p 0 -e "$scratch *(frob)"; }
+
+case_check_works_beside_a_running_server() {
+    start_server -e "$(export_scratch)" || fail "does not start"
+    timeout 10 "$RINGNFSD" --check --set state_dir="$scratch/state" -p "$nfs_port" -e "$(export_scratch)" || fail "status $?"
+}
+
+case_the_config_file_is_heeded() {
+    printf 'threads = 3\nport = 0\n' >"$scratch/ringnfs.conf"
+    launch "$RINGNFSD" -a 127.0.0.1 -c "$scratch/ringnfs.conf" -e "$(export_scratch)" || fail "does not start"
+    [[ $nfs_port != 2049 ]] || fail "the port was not taken from the file"
+    nfs null "$nfs_port"
+}
+
+run_cases
