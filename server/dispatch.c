@@ -127,6 +127,7 @@ answer(struct nfs3_call *call, int err)
     if (out != NULL)
         encode(call, out);
     release(call);
+    nfs3_stats_count(&call->worker->stats.nfs3, rpc->proc, call->res.status);
     if (out != NULL)
         call_reply_end(rpc);
     else
@@ -293,6 +294,9 @@ init(struct nfs3_call *call)
 static void
 answer_null(struct call *rpc)
 {
+    struct worker *worker = rpc->transport->context;
+
+    nfs3_stats_count(&worker->stats.nfs3, rpc->proc, NFS3_OK);
     if (call_reply_begin(rpc, 0) != NULL)
         call_reply_end(rpc);
     else

@@ -315,6 +315,90 @@ export_option_apply(struct export_rights *rights, const char *option, char *erro
     return apply_row(row, rights, value, error, error_size);
 }
 
+/* Print a row's option if the rights have it, behind a comma if another one is in front. Returns whether they do. */
+static bool
+print_option(FILE *out, const struct export_option *row, const struct export_rights *rights, bool first)
+{
+    const char *comma = first ? "" : ",", *dir;
+    uint32_t number;
+    bool flag;
+
+    switch (row->type) {
+    case OPTION_FLAG:
+        memcpy(&flag, (const char *)rights + row->offset, sizeof(flag));
+        if (flag != row->flag)
+            return false;
+        fprintf(out, "%s%s", comma, row->name);
+        return true;
+    case OPTION_ID:
+    case OPTION_SIZE:
+        memcpy(&number, (const char *)rights + row->offset, sizeof(number));
+        if (number == (row->type == OPTION_ID ? ANON_ID : 0))
+            return false;
+        fprintf(out, "%s%s=%u", comma, row->name, number);
+        return true;
+    case OPTION_DIR:
+        memcpy(&dir, (const char *)rights + row->offset, sizeof(dir));
+        if (dir == NULL)
+            return false;
+        fprintf(out, "%s%s=", comma, row->name);
+        text_print_exports(out, dir);
+        return true;
+    case OPTION_FSID:
+        if (!rights->has_fsid)
+            return false;
+        if (rights->fsid[0] == 0 && rights->fsid[1] <= UINT32_MAX)
+            fprintf(out, "%sfsid=%u", comma, (unsigned)rights->fsid[1]);
+        else
+            fprintf(out, "%sfsid=%08x-%04x-%04x-%04x-%012llx", comma, (unsigned)(rights->fsid[0] >> 32),
+                    (unsigned)(rights->fsid[0] >> 16 & 0xffff), (unsigned)(rights->fsid[0] & 0xffff),
+                    (unsigned)(rights->fsid[1] >> 48), (unsigned long long)rights->fsid[1] & 0xffffffffffff);
+        return true;
+    case OPTION_SEC:
+        fprintf(out, "%ssec=sys", comma);
+        return true;
+    case OPTION_NOTHING:
+        fprintf(out, "%s%s", comma, row->name);
+        return true;
+    case OPTION_REFUSED:
+        break;
+    }
+    return false;
+}
+
+/* What exportfs -v prints, in its order; of what we do anyway it names "hide". */
+static const char *const exportfs_order[] = {
+    "sync", "async", "wdelay", "no_wdelay", "hide", "no_subtree_check", "fsid", "anonuid", "anongid", "sec", "ro", "rw",
+    "secure", "insecure", "root_squash", "no_root_squash", "no_all_squash", "all_squash",
+};
+
+#define ORDERED (sizeof(exportfs_order) / sizeof(*exportfs_order))
+
+static bool
+is_ordered(const char *name)
+{
+    size_t i;
+
+    for (i = 0; i < ORDERED; i++)
+        if (strcmp(exportfs_order[i], name) == 0)
+            return true;
+    return false;
+}
+
+void
+export_rights_print(FILE *out, const struct export_rights *rights)
+{
+    bool first = true;
+    size_t i;
+
+    for (i = 0; i < ORDERED; i++)
+        if (print_option(out, find_option(exportfs_order[i], strlen(exportfs_order[i])), rights, first))
+            first = false;
+    for (i = 0; i < OPTIONS; i++)
+        if (export_options[i].type != OPTION_NOTHING && !is_ordered(export_options[i].name))
+            print_option(out, &export_options[i], rights, false);
+}
+
 static void
 format_head(const struct export_option *row, char *out, size_t size)
 {

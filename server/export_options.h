@@ -7,6 +7,7 @@
 #define RINGNFS_SERVER_EXPORT_OPTIONS_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "server/exports.h"
 
@@ -16,6 +17,9 @@ void export_rights_init(struct export_rights *rights);
 /* Copy, with strings of its own. Returns 0 or -ENOMEM, and then nothing is to be freed. */
 int export_rights_copy(struct export_rights *rights, const struct export_rights *from);
 void export_rights_fini(struct export_rights *rights);
+
+/* Print all that a client may do as options between commas, in the order of exportfs -v; ours follow. */
+void export_rights_print(FILE *out, const struct export_rights *rights);
 
 /*
  * Apply one option ("rw", "anonuid=1000"). Returns 0, or -EINVAL when it is unknown, unsupported or has a bad value, or

@@ -605,14 +605,36 @@ builder_fini(struct builder *builder)
         exports_free(builder->set);
 }
 
+/* All is well: give the set away, and tell what is no mistake. */
+static void
+hand_over(struct builder *builder, struct exports **set)
+{
+    free(builder->set->private->first);
+    builder->set->private->first = NULL;
+    snprintf(builder->report.error, builder->report.error_size, "%s", builder->report.warnings);
+    *set = builder->set;
+    builder->set = NULL;
+}
+
 int
 exports_check(const struct exports_source *source, char *error, size_t error_size)
+{
+    struct exports *set;
+    int err = exports_parse(source, &set, error, error_size);
+
+    if (err == 0)
+        exports_put(set);
+    return err;
+}
+
+int
+exports_parse(const struct exports_source *source, struct exports **set, char *error, size_t error_size)
 {
     struct builder builder = { .set = NULL };
     int err = parse(&builder, source, error, error_size);
 
     if (err == 0)
-        snprintf(error, error_size, "%s", builder.report.warnings);
+        hand_over(&builder, set);
     builder_fini(&builder);
     return err;
 }
@@ -631,13 +653,8 @@ exports_load(const struct exports_source *source, const struct settings *setting
         err = open_export(&builder, i);
     if (err == 0)
         err = sort_ids(&builder);
-    if (err == 0) {
-        free(builder.set->private->first);
-        builder.set->private->first = NULL;
-        snprintf(error, error_size, "%s", builder.report.warnings);
-        *set = builder.set;
-        builder.set = NULL;
-    }
+    if (err == 0)
+        hand_over(&builder, set);
     builder_fini(&builder);
     return err;
 }

@@ -63,19 +63,30 @@ struct exports {
 
 /*
  * Where the lines come from: files, then lines given on the command line; both may be empty. A file that is a directory
- * stands for the "*.exports" in it, in order; one whose name ends in '/' may be missing.
+ * stands for the "*.exports" in it, in order; one whose name ends in '/' may be missing. On top of these: exports that
+ * have been removed since, by their names, and lines that have been added.
  */
 struct exports_source {
     const char *const *files;
     size_t nfiles;
     const char *const *lines;
     size_t nlines;
+    const char *const *removed;
+    size_t nremoved;
+    const char *const *added;
+    size_t nadded;
 };
 
 /*
  * Read everything and open nothing: returns 0, or -errno as exports_load() does. error as there. Any thread.
  */
 int exports_check(const struct exports_source *source, char *error, size_t error_size);
+
+/*
+ * The same, and a set to look at, with one reference: its exports have neither directories nor stores. error as for
+ * exports_load(). Any thread.
+ */
+int exports_parse(const struct exports_source *source, struct exports **set, char *error, size_t error_size);
 
 /*
  * Read and open everything: returns 0 and a set with one reference, or -errno: -EINVAL for a mistake in a line (error:

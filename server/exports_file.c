@@ -569,10 +569,12 @@ read_file_or_directory(const char *path, struct export_entries *entries, struct 
     return read_file(path, entries, report);
 }
 
+/* A line that is in no file; from: what is told instead of the file's name. */
 static int
-read_command_line(const char *text, unsigned number, struct export_entries *entries, struct exports_report *report)
+read_single_line(const char *text, const char *from, unsigned number, struct export_entries *entries,
+                 struct exports_report *report)
 {
-    struct export_place place = { .file = "--export", .line = number, .column = 1 };
+    struct export_place place = { .file = from, .line = number, .column = 1 };
     size_t before = entries->count;
     FILE *stream;
     int err;
@@ -591,6 +593,39 @@ read_command_line(const char *text, unsigned number, struct export_entries *entr
     return err;
 }
 
+static bool
+is_removed(const struct exports_source *source, const char *path)
+{
+    size_t i;
+
+    for (i = 0; i < source->nremoved; i++)
+        if (strcmp(source->removed[i], path) == 0)
+            return true;
+    return false;
+}
+
+static void
+entry_fini(struct export_entry *entry)
+{
+    free(entry->path);
+    free(entry->client);
+    export_rights_fini(&entry->rights);
+}
+
+static void
+drop_removed(const struct exports_source *source, struct export_entries *entries)
+{
+    size_t kept = 0, i;
+
+    for (i = 0; i < entries->count; i++) {
+        if (is_removed(source, entries->list[i].path))
+            entry_fini(&entries->list[i]);
+        else
+            entries->list[kept++] = entries->list[i];
+    }
+    entries->count = kept;
+}
+
 int
 exports_read(const struct exports_source *source, struct export_entries *entries, struct exports_report *report)
 {
@@ -600,7 +635,11 @@ exports_read(const struct exports_source *source, struct export_entries *entries
     for (i = 0; i < source->nfiles && err == 0; i++)
         err = read_file_or_directory(source->files[i], entries, report);
     for (i = 0; i < source->nlines && err == 0; i++)
-        err = read_command_line(source->lines[i], (unsigned)i + 1, entries, report);
+        err = read_single_line(source->lines[i], "--export", (unsigned)i + 1, entries, report);
+    if (err == 0)
+        drop_removed(source, entries);
+    for (i = 0; i < source->nadded && err == 0; i++)
+        err = read_single_line(source->added[i], "exports add", (unsigned)i + 1, entries, report);
     return err;
 }
 
@@ -609,11 +648,8 @@ export_entries_fini(struct export_entries *entries)
 {
     size_t i;
 
-    for (i = 0; i < entries->count; i++) {
-        free(entries->list[i].path);
-        free(entries->list[i].client);
-        export_rights_fini(&entries->list[i].rights);
-    }
+    for (i = 0; i < entries->count; i++)
+        entry_fini(&entries->list[i]);
     for (i = 0; i < entries->nfiles; i++)
         free(entries->files[i]);
     free(entries->list);

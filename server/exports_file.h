@@ -15,7 +15,10 @@
 
 #define EXPORTS_LINE_MAX (64 << 10)     /* bytes of a line, with those that continue it */
 
-/* Where something is written; file is "--export" for a line of the command line, and line then says which. */
+/*
+ * Where something is written; file is "--export" for a line of the command line, "exports add" for one that was added
+ * since, and line then says which.
+ */
 struct export_place {
     const char *file;
     unsigned line, column;              /* from 1 */

@@ -19,7 +19,7 @@
 enum log_level { LOG_ERROR_LEVEL, LOG_WARN_LEVEL, LOG_INFO_LEVEL, LOG_DEBUG_LEVEL };
 
 struct log {
-    enum log_level level;               /* lines above it are left out */
+    _Atomic enum log_level level;       /* lines above it are left out; may be changed at any time */
     int fd;                             /* -1: nothing is written */
     bool timestamps;                    /* for a file that nobody else puts a time to */
 };

@@ -92,25 +92,16 @@ announce(const struct options *options, const struct server *server, char *error
     return err;
 }
 
+/* What comes of a reload is in the server's log. */
 static void
-reload(struct server *server, const struct log *log)
+wait_for_end(struct server *server, const sigset_t *signals)
 {
-    char error[ERROR_MAX] = "";
-
-    if (server_reload_exports(server, error, sizeof(error)) < 0)
-        log_error(log, "the exports stay as they were: %s", error);
-    else
-        log_info(log, "the exports have been read again");
-}
-
-static void
-wait_for_end(struct server *server, const sigset_t *signals, const struct log *log)
-{
+    char error[ERROR_MAX];
     int number;
 
     while ((number = sigwaitinfo(signals, NULL)) != SIGTERM && number != SIGINT)
         if (number == SIGHUP)
-            reload(server, log);
+            server_reload_exports(server, error, sizeof(error));
 }
 
 /* Start, wait for a signal, stop; daemon: from daemon_begin(), or -1. */
@@ -118,7 +109,8 @@ static int
 run(const struct options *options, const struct log *log, int daemon)
 {
     struct server_config config = { .settings = &options->settings, .exports = options_exports(options),
-                                    .addresses = options->addresses, .naddresses = options->naddresses, .log = *log };
+                                    .addresses = options->addresses, .naddresses = options->naddresses, .log = *log,
+                                    .control = true };
     char error[ERROR_MAX] = "";
     struct server *server;
     sigset_t signals;
@@ -139,7 +131,7 @@ run(const struct options *options, const struct log *log, int daemon)
     if (err < 0)
         log_error(log, "%s", error);
     else
-        wait_for_end(server, &signals, &config.log);
+        wait_for_end(server, &signals);
     server_free(server);
     return err < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

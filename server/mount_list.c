@@ -183,6 +183,17 @@ mount_list_walk(struct mount_list *list,
     pthread_mutex_unlock(&list->lock);
 }
 
+size_t
+mount_list_count(struct mount_list *list)
+{
+    size_t count;
+
+    pthread_mutex_lock(&list->lock);
+    count = list->count;
+    pthread_mutex_unlock(&list->lock);
+    return count;
+}
+
 static void
 write_record(void *context, const char *host, const char *path, size_t path_len)
 {

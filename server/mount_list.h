@@ -29,6 +29,9 @@ void mount_list_remove_host(struct mount_list *list, const char *host);
 void mount_list_walk(struct mount_list *list,
                      void (*each)(void *context, const char *host, const char *path, size_t path_len), void *context);
 
+/* How many entries there are. */
+size_t mount_list_count(struct mount_list *list);
+
 /* Write the list to the state directory; may block. Returns 0 or -errno. */
 int mount_list_save(struct mount_list *list, struct state *state);
 

@@ -1,8 +1,6 @@
 /*
  * server/server.c - the whole server: made from its parts in order, and taken apart in the opposite one.
  */
-#include "server/server.h"
-
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -11,13 +9,9 @@
 #include <sys/param.h>
 #include <unistd.h>
 
-#include "rpc/listen.h"
-#include "rpc/rpcbind.h"
 #include "server/mount3.h"
-#include "server/mount_list.h"
 #include "server/nfs3_call.h"
-#include "server/state.h"
-#include "server/worker.h"
+#include "server/server_private.h"
 #include "xdr/mount3.h"
 
 #define AUTO_WORKERS_MAX 8
@@ -25,94 +19,13 @@
 #define REPLIES_MAX ((uint64_t)16 << 20)                /* bytes of replies that wait for one client */
 #define LOGGED_EXPORTS 8                /* named in the line at the start */
 #define LOGGED_PATH 128                 /* bytes of each */
-#define REGISTRATIONS 3                 /* NFS 3, MOUNT 1 and 3 */
 
 static const struct program *const programs[] = { &nfs3_program, &mount3_program };
 
-/* exports_source with strings of its own. */
-struct source_copy {
-    char **files;
-    char **lines;
-    struct exports_source source;
-};
-
-struct server {
-    struct settings settings;
-    struct log log;
-    struct source_copy source;
-    struct state *state;
-    struct mount_list *mounts;
-    struct pool *pool;
-    struct exports *exports;            /* those in use; a reference */
-    struct worker_shared shared;
-    struct worker **workers;
-    unsigned nworkers;                  /* that run */
-    unsigned last_given;                /* the worker that got the last connection; the first one's thread only */
-    struct listen_set nfs_sockets;      /* until the workers have them */
-    struct listen_set mount_sockets;    /* empty when the ports are the same */
-    struct server_ports ports;
-    struct rpcbind_entry registrations[REGISTRATIONS];
-    bool registered;
-};
-
-static void
-free_strings(char **strings, size_t count)
-{
-    for (size_t i = 0; strings != NULL && i < count; i++)
-        free(strings[i]);
-    free(strings);
-}
-
-/* NULL when memory is short. */
-static char **
-copy_strings(const char *const *strings, size_t count)
-{
-    char **copy = calloc(count + 1, sizeof(*copy));
-
-    for (size_t i = 0; copy != NULL && i < count; i++) {
-        copy[i] = strdup(strings[i]);
-        if (copy[i] == NULL) {
-            free_strings(copy, i);
-            return NULL;
-        }
-    }
-    return copy;
-}
-
-static void
-source_fini(struct source_copy *copy)
-{
-    free_strings(copy->files, copy->source.nfiles);
-    free_strings(copy->lines, copy->source.nlines);
-}
-
-static int
-source_init(struct source_copy *copy, const struct exports_source *from)
-{
-    copy->source = *from;
-    copy->files = copy_strings(from->files, from->nfiles);
-    copy->lines = copy_strings(from->lines, from->nlines);
-    copy->source.files = (const char *const *)copy->files;
-    copy->source.lines = (const char *const *)copy->lines;
-    return copy->files != NULL && copy->lines != NULL ? 0 : -ENOMEM;
-}
-
-/* One line for an error that is not told where it happens; returns err. */
-static int
-explain(int err, const char *what, char *error, size_t error_size)
+int
+server_explain(int err, const char *what, char *error, size_t error_size)
 {
     snprintf(error, error_size, "%s: %s", what, strerror(-err));
-    return err;
-}
-
-/* Load the exports; what is no mistake, but should be known, goes to the log. */
-static int
-load_exports(struct server *server, struct exports **set, char *error, size_t error_size)
-{
-    int err = exports_load(&server->source.source, &server->settings, server->exports, set, error, error_size);
-
-    if (err == 0 && error[0] != '\0')
-        log_warn(&server->log, "%s", error);
     return err;
 }
 
@@ -189,12 +102,13 @@ start_workers(struct server *server, unsigned count, char *error, size_t error_s
 
     server->workers = calloc(count, sizeof(server->workers[0]));
     if (server->workers == NULL)
-        return explain(-ENOMEM, "workers", error, error_size);
+        return server_explain(-ENOMEM, "workers", error, error_size);
     for (; server->nworkers < count; server->nworkers++) {
         err = worker_new(&server->shared, server->exports, &server->workers[server->nworkers]);
         if (err < 0)
-            return explain(err, server->settings.engine == SETTING_ENGINE_URING ? "a worker with io_uring" : "a worker",
-                           error, error_size);
+            return server_explain(err, server->settings.engine == SETTING_ENGINE_URING ? "a worker with io_uring"
+                                                                                       : "a worker",
+                                  error, error_size);
     }
     return 0;
 }
@@ -301,10 +215,23 @@ log_start(const struct server *server)
 }
 
 static int
+open_control(struct server *server, char *error, size_t error_size)
+{
+    const struct control_config config = {
+        .server = server,
+        .dir = state_dir(server->state),
+        .log = &server->log,
+        .idle_ms = CONTROL_IDLE_MS,
+    };
+
+    return control_new(&config, &server->control, error, error_size);
+}
+
+static int
 start(struct server *server, const struct server_config *config, char *error, size_t error_size)
 {
     unsigned workers = choose_workers(&server->settings);
-    int err = load_exports(server, &server->exports, error, error_size);
+    int err = server_load_exports(server, error, error_size);
 
     if (err < 0)
         return err;
@@ -313,11 +240,13 @@ start(struct server *server, const struct server_config *config, char *error, si
         return err;
     err = mount_list_new(server->settings.mount_list, server->state, &server->mounts);
     if (err < 0)
-        return explain(err, "the MOUNT list", error, error_size);
+        return server_explain(err, "the MOUNT list", error, error_size);
     err = pool_new(server->settings.threads, &server->pool);
     if (err < 0)
-        return explain(err, "the pool of threads", error, error_size);
+        return server_explain(err, "the pool of threads", error, error_size);
     err = open_sockets(server, config, workers, error, error_size);
+    if (err == 0 && config->control)
+        err = open_control(server, error, error_size);
     if (err < 0)
         return err;
     set_up_shared(server);
@@ -331,9 +260,11 @@ start(struct server *server, const struct server_config *config, char *error, si
     if (err == 0)
         err = hand_out(server, &server->mount_sockets);
     if (err < 0)
-        return explain(err, "listening", error, error_size);
+        return server_explain(err, "listening", error, error_size);
     log_start(server);
-    return 0;
+    if (server->control != NULL)
+        err = control_start(server->control);
+    return err < 0 ? server_explain(err, "the control socket", error, error_size) : 0;
 }
 
 int
@@ -343,13 +274,16 @@ server_new(const struct server_config *config, struct server **out, char *error,
     int err;
 
     if (server == NULL)
-        return explain(-ENOMEM, "the server", error, error_size);
+        return server_explain(-ENOMEM, "the server", error, error_size);
+    pthread_mutex_init(&server->lock, NULL);
+    server->started_ms = server_now_ms();
     server->log = config->log;
     err = settings_copy(&server->settings, config->settings);
+    server->settings.log_level = config->log.level;      /* what is in force, whoever chose it */
     if (err == 0)
-        err = source_init(&server->source, &config->exports);
+        err = server_source_init(&server->source, &config->exports);
     if (err < 0)
-        explain(err, "the settings", error, error_size);
+        server_explain(err, "the settings", error, error_size);
     else
         err = start(server, config, error, error_size);
     if (err < 0) {
@@ -364,43 +298,6 @@ void
 server_ports(const struct server *server, struct server_ports *ports)
 {
     *ports = server->ports;
-}
-
-static void
-free_reloads(struct worker_reload **reloads, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++)
-        worker_reload_free(reloads[i]);
-    free(reloads);
-}
-
-int
-server_reload_exports(struct server *server, char *error, size_t error_size)
-{
-    struct worker_reload **reloads = calloc(server->nworkers, sizeof(*reloads));
-    struct exports *set;
-    int err;
-
-    if (reloads == NULL)
-        return explain(-ENOMEM, "exports", error, error_size);
-    err = load_exports(server, &set, error, error_size);
-    for (unsigned i = 0; err == 0 && i < server->nworkers; i++) {
-        reloads[i] = worker_reload_new(set);
-        if (reloads[i] == NULL) {
-            exports_put(set);
-            err = explain(-ENOMEM, "exports", error, error_size);
-        }
-    }
-    if (err < 0) {
-        free_reloads(reloads, server->nworkers);
-        return err;
-    }
-    for (unsigned i = 0; i < server->nworkers; i++)
-        worker_reload(server->workers[i], reloads[i]);
-    free(reloads);
-    exports_put(server->exports);
-    server->exports = set;
-    return 0;
 }
 
 static void
@@ -420,6 +317,7 @@ server_free(struct server *server)
 {
     if (server == NULL)
         return;
+    control_free(server->control);
     if (server->registered)
         rpcbind_unregister(server->registrations, REGISTRATIONS);
     stop_workers(server);
@@ -433,7 +331,8 @@ server_free(struct server *server)
     exports_put(server->exports);
     if (server->state != NULL)
         state_close(server->state);
-    source_fini(&server->source);
+    server_source_fini(&server->source);
     settings_fini(&server->settings);
+    pthread_mutex_destroy(&server->lock);
     free(server);
 }

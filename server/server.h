@@ -1,18 +1,26 @@
 /*
  * server/server.h - the whole server as a value: made, started, asked, stopped; several in one process if one likes.
  *
- * It installs no signal handlers and keeps nothing outside of this structure. All functions are for one thread at a time,
- * the one that made it; the work is done on threads of its own.
+ * It installs no signal handlers and keeps nothing outside of this structure. server_new() and server_free() are for
+ * one thread, all else is for any; the work is done on threads of the server's own.
  */
 #ifndef RINGNFS_SERVER_SERVER_H
 #define RINGNFS_SERVER_SERVER_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "server/exports.h"
 #include "server/log.h"
+#include "server/nfs3_stats.h"
 #include "server/settings.h"
+#include "storage/cred.h"
+#include "storage/pool.h"
+
+#define SERVER_ERROR_MAX 1024           /* bytes of an error line that is kept */
 
 struct server;
 
@@ -22,6 +30,7 @@ struct server_config {
     const struct sockaddr_storage *addresses;   /* to listen on; none: all */
     size_t naddresses;
     struct log log;
+    bool control;                       /* open a control socket in the state directory (control.h) */
 };
 
 /* Where it can be reached. */
@@ -29,19 +38,84 @@ struct server_ports {
     uint16_t nfs, mount;                /* TCP and UDP alike */
 };
 
+/* How the last change of the exports went. */
+struct server_reload {
+    time_t at;                          /* 0: there was none since the start */
+    int err;
+    char error[SERVER_ERROR_MAX];       /* err < 0: why the exports stayed as they were */
+};
+
+struct server_status {
+    uint64_t uptime_ms;
+    struct server_ports ports;
+    const char *engine;                 /* "uring" or "pool" */
+    unsigned workers;
+    uint32_t connections;
+    struct pool_stats pool;
+    enum cred_mode identity;
+    size_t exports;
+    struct server_reload last_reload;
+};
+
+/* Counters since the start, and what is in use now. */
+struct server_stats {
+    uint64_t calls, replies, bytes_in, bytes_out;
+    uint64_t connections_opened, connections_closed, bad_records, bad_messages, auth_errors, dropped;
+    uint64_t unknown_errors;            /* told as NFS3ERR_IO */
+    uint64_t nfs3[NFS3_STATS_PROCS][NFS3_STATS_PLACES];
+    struct pool_stats pool;
+    uint64_t buffer_bytes, buffer_bytes_max;
+    size_t mounts;                      /* entries of the MOUNT list */
+};
+
 /*
- * Make and start: exports are opened, sockets bound, workers running, calls answered when it returns. Returns 0 or -errno;
- * then error holds one line that names the thing (a directory, an export line, an address and port).
+ * Make and start: exports are opened, sockets bound, workers running, calls answered when it returns. Returns 0 or
+ * -errno; then error holds one line that names the thing (a directory, an export line, an address and port).
  */
 int server_new(const struct server_config *config, struct server **server, char *error, size_t error_size);
 
 void server_ports(const struct server *server, struct server_ports *ports);
 
 /*
- * Read the exports again. Returns 0, or -errno with error, and then the old ones stay as they are. Calls under way end
- * with the exports they began with.
+ * Read the exports again. Returns 0, and error holds what should be told but is no mistake, or ""; or -errno with
+ * error, and then the old ones stay as they are. Calls under way end with the exports they began with, calls that
+ * arrive after the return find the new ones. What came of it goes to the log as well.
  */
 int server_reload_exports(struct server *server, char *error, size_t error_size);
+
+/*
+ * Export what one more line says, on top of all others, until the server ends: reloads keep it. Returns as
+ * server_reload_exports().
+ */
+int server_add_export(struct server *server, const char *line, char *error, size_t error_size);
+
+/*
+ * Take away the export of this name, whatever says it, until the server ends or the name is added again. The path is
+ * spelled as in exports(5). Returns as server_reload_exports(), -ENOENT when there is none.
+ */
+int server_remove_export(struct server *server, const char *path, char *error, size_t error_size);
+
+/* The exports in use; give them back with exports_put(). */
+struct exports *server_exports(struct server *server);
+
+/*
+ * What a reload would make of the exports, with nothing opened: read from `file` instead of all files, or from those
+ * that there are when file is NULL. Returns as exports_parse().
+ */
+int server_read_exports(struct server *server, const char *file, struct exports **set, char *error, size_t error_size);
+
+void server_status(struct server *server, struct server_status *status);
+void server_stats(struct server *server, struct server_stats *stats);
+
+/* A setting's value as it would be written. Returns 0, or -EINVAL with error when there is no such setting. */
+int server_setting(struct server *server, const char *key, char *value, size_t value_size, char *error,
+                   size_t error_size);
+
+/*
+ * Change a setting while the server runs. Returns 0 or -errno with error: -EPERM when it can be changed at the start
+ * only.
+ */
+int server_set(struct server *server, const char *key, const char *value, char *error, size_t error_size);
 
 /* Finish what is under way (at most drain_timeout), close everything, end all threads, free. */
 void server_free(struct server *server);

@@ -32,6 +32,18 @@ find_setting(const char *key)
     return NULL;
 }
 
+const struct setting *
+settings_find(const char *key, char *error, size_t error_size)
+{
+    const struct setting *row = find_setting(key);
+    char shown[SHOWN_MAX], hint[SHOWN_MAX];
+
+    if (row == NULL)
+        snprintf(error, error_size, "unknown setting %s%s", log_quote(shown, sizeof(shown), key, strlen(key)),
+                 text_suggest(hint, sizeof(hint), key, setting_name));
+    return row;
+}
+
 static void
 store_number(const struct setting *row, void *field, uint64_t value)
 {
@@ -41,6 +53,20 @@ store_number(const struct setting *row, void *field, uint64_t value)
         memcpy(field, &narrow, sizeof(narrow));
     else
         memcpy(field, &value, sizeof(value));
+}
+
+static uint64_t
+load_number(const struct setting *row, const void *field)
+{
+    uint32_t narrow;
+    uint64_t value;
+
+    if (row->width == sizeof(narrow)) {
+        memcpy(&narrow, field, sizeof(narrow));
+        return narrow;
+    }
+    memcpy(&value, field, sizeof(value));
+    return value;
 }
 
 static const char *
@@ -146,15 +172,12 @@ set_string(const struct setting *row, void *field, const char *text, char *error
 int
 settings_set(struct settings *settings, const char *key, const char *value, char *error, size_t error_size)
 {
-    const struct setting *row = find_setting(key);
-    char shown[SHOWN_MAX], hint[SHOWN_MAX];
+    const struct setting *row = settings_find(key, error, error_size);
+    char shown[SHOWN_MAX];
     void *field;
 
-    if (row == NULL) {
-        snprintf(error, error_size, "unknown setting %s%s", log_quote(shown, sizeof(shown), key, strlen(key)),
-                 text_suggest(hint, sizeof(hint), key, setting_name));
+    if (row == NULL)
         return -EINVAL;
-    }
     field = (char *)settings + row->offset;
     if (*value == '\0' && row->type != SETTING_STRING) {
         snprintf(error, error_size, "%s: the value is missing", key);
@@ -173,6 +196,33 @@ settings_set(struct settings *settings, const char *key, const char *value, char
         return set_string(row, field, value, error, error_size);
     }
     return -EINVAL;
+}
+
+const char *
+settings_format(const struct settings *settings, const struct setting *row, char *out, size_t size)
+{
+    const void *field = (const char *)settings + row->offset;
+    const char *text;
+    bool on;
+
+    switch (row->type) {
+    case SETTING_BOOL:
+        memcpy(&on, field, sizeof(on));
+        snprintf(out, size, "%s", on ? "on" : "off");
+        break;
+    case SETTING_NUMBER:
+    case SETTING_SIZE:
+        format_number(row, out, size, load_number(row, field));
+        break;
+    case SETTING_CHOICE:
+        snprintf(out, size, "%s", row->choices[load_number(row, field)]);
+        break;
+    case SETTING_STRING:
+        memcpy(&text, field, sizeof(text));
+        snprintf(out, size, "%s", text != NULL ? text : "");
+        break;
+    }
+    return out;
 }
 
 void
@@ -399,7 +449,7 @@ settings_print_help(FILE *out)
 
         snprintf(head, sizeof(head), "%s = %s", row->key, row->initial);
         describe(row, values, sizeof(values));
-        snprintf(text, sizeof(text), "%s (%s)", row->help, values);
+        snprintf(text, sizeof(text), "%s (%s%s)", row->help, values, row->live ? "; ringnfsctl can change it" : "");
         text_print_help(out, head, HELP_INDENT, text);
     }
 }
@@ -423,5 +473,7 @@ settings_print_roff(FILE *out)
         fprintf(out, "\nAllowed: ");
         text_print_roff(out, values);
         fprintf(out, ".\n");
+        if (row->live)
+            fprintf(out, "Can be changed with\n.BR ringnfsctl (8).\n");
     }
 }

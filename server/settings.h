@@ -16,6 +16,8 @@ enum setting_rpcbind { RPCBIND_AUTO, RPCBIND_SYSTEM, RPCBIND_OFF };
 enum setting_engine { SETTING_ENGINE_AUTO, SETTING_ENGINE_URING, SETTING_ENGINE_POOL };
 enum setting_inline { SETTING_INLINE_AUTO, SETTING_INLINE_ON, SETTING_INLINE_OFF };
 
+struct setting;
+
 struct settings {
     uint32_t port;                      /* 0: the kernel chooses; default 2049 */
     uint32_t mount_port;                /* 0: the same as port */
@@ -64,6 +66,12 @@ int settings_load(struct settings *settings, const char *path, char *error, size
 
 /* Rules between settings (e.g. tcp and udp both off). Returns 0 or -EINVAL with error. */
 int settings_check(const struct settings *settings, char *error, size_t error_size);
+
+/* The row of a key (settings_table.h), or NULL with error: "unknown setting treads (did you mean threads?)". */
+const struct setting *settings_find(const char *key, char *error, size_t error_size);
+
+/* A setting's value as it would be written. Returns out. */
+const char *settings_format(const struct settings *settings, const struct setting *row, char *out, size_t size);
 
 /* The table for people (--help-settings) and as roff for the manual page. */
 void settings_print_help(FILE *out);

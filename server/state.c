@@ -36,9 +36,8 @@ fail(int err, char *error, size_t error_size, const char *format, ...)
     return err;
 }
 
-/* Where state is kept when nobody says. Returns NULL when memory is out, or when there is no home (errno ENOENT). */
-static char *
-default_dir(void)
+char *
+state_default_dir(void)
 {
     const char *base = getenv("XDG_STATE_HOME"), *below = "ringnfs";
     char *dir;
@@ -335,7 +334,7 @@ state_open(const char *dir, struct state **out, char *error, size_t error_size)
     if (state == NULL)
         return fail(-ENOMEM, error, error_size, "state directory: out of memory");
     state->fd = -1;
-    state->dir = dir != NULL ? strdup(dir) : default_dir();
+    state->dir = dir != NULL ? strdup(dir) : state_default_dir();
     if (state->dir == NULL) {
         err = errno == ENOENT ? -ENOENT : -ENOMEM;
         fail(err, error, error_size, "state directory: %s",

@@ -23,6 +23,9 @@ struct state;
 int state_open(const char *dir, struct state **state, char *error, size_t error_size);
 void state_close(struct state *state);
 
+/* Where state is kept when nobody says; to be freed. NULL when memory is short, or (errno ENOENT) there is no home. */
+char *state_default_dir(void);
+
 /* The key of all handles; lives as long as the state. Any thread, like all below. */
 const struct fh_key *state_key(const struct state *state);
 

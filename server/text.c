@@ -1,6 +1,7 @@
 /* server/text.c - see text.h. */
 #include "server/text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -159,6 +160,21 @@ text_print_help(FILE *out, const char *head, unsigned indent, const char *text)
         text += len + strspn(text + len, " ");
     }
     putc('\n', out);
+}
+
+void
+text_print_exports(FILE *out, const char *text)
+{
+    static const char plain[] = "/._+:@%=*?[]~^-";
+
+    for (; *text != '\0'; text++) {
+        unsigned char byte = (unsigned char)*text;
+
+        if (byte < 0x80 && (isalnum(byte) || strchr(plain, byte) != NULL))
+            putc(byte, out);
+        else
+            fprintf(out, "\\%03o", byte);
+    }
 }
 
 void

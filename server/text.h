@@ -30,6 +30,9 @@ const char *text_suggest(char *out, size_t size, const char *word, const char *(
 /* Print text behind a head, in lines of 80 columns that begin at column `indent`; a long head has a line of its own. */
 void text_print_help(FILE *out, const char *head, unsigned indent, const char *text);
 
+/* Print text as a word that exports(5) would read back: what may mean something else becomes an octal escape. */
+void text_print_exports(FILE *out, const char *text);
+
 /* Print text so that roff takes every byte as it is. */
 void text_print_roff(FILE *out, const char *text);
 

@@ -53,6 +53,7 @@ struct worker_reload {
     struct loop_message message;        /* first */
     struct worker *worker;
     struct export_view *view;
+    sem_t *applied;
 };
 
 /* Storage may still be at work for calls whose connection is gone: the thread ends after the last one. */
@@ -372,14 +373,16 @@ run_reload(struct loop_message *message)
 
     export_view_put(reload->worker->view);
     reload->worker->view = reload->view;
+    sem_post(reload->applied);
     free(reload);
 }
 
 void
-worker_reload(struct worker *worker, struct worker_reload *reload)
+worker_reload(struct worker *worker, struct worker_reload *reload, sem_t *applied)
 {
     reload->message.run = run_reload;
     reload->worker = worker;
+    reload->applied = applied;
     loop_post(worker->transport->loop, &reload->message);
 }
 

@@ -7,6 +7,7 @@
 #ifndef RINGNFS_SERVER_WORKER_H
 #define RINGNFS_SERVER_WORKER_H
 
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -15,6 +16,7 @@
 #include "rpc/transport.h"
 #include "server/export_view.h"
 #include "server/log.h"
+#include "server/nfs3_stats.h"
 #include "server/settings.h"
 #include "storage/cred.h"
 #include "storage/engine.h"
@@ -39,6 +41,7 @@ struct worker_shared {
 /* Written by the worker, read by anyone. */
 struct worker_stats {
     _Atomic uint64_t unknown_errors;    /* errnos that nobody had thought of */
+    struct nfs3_stats nfs3;
 };
 
 /* The transport's context, so what programs find the rest by. Fields are for the worker's own thread. */
@@ -81,8 +84,8 @@ uint32_t worker_connections(const struct worker *worker);
 struct worker_reload;
 struct worker_reload *worker_reload_new(struct exports *set);
 void worker_reload_free(struct worker_reload *reload);
-/* The order is taken over. */
-void worker_reload(struct worker *worker, struct worker_reload *reload);
+/* The order is taken over; applied is posted once it has been carried out. One thread at a time. */
+void worker_reload(struct worker *worker, struct worker_reload *reload, sem_t *applied);
 
 /* Accept no more connections: when it returns, accepted() is not running and will not run again. */
 void worker_stop_listening(struct worker *worker);

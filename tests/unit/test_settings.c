@@ -34,6 +34,32 @@ set(const char *key, const char *value, char *error, size_t error_size)
 }
 
 static void
+values_are_formatted_as_they_would_be_written(void **state)
+{
+    static const char *const changes[][2] = {
+        { "rtmax", "4608" }, { "max_memory", "3G" }, { "udp", "off" }, { "engine", "pool" }, { "state_dir", "/a b" }
+    };
+    struct settings settings;
+    char value[64], error[256];
+
+    (void)state;
+    settings_init(&settings);
+    for (size_t i = 0; i < settings_table_rows; i++)
+        assert_string_equal(settings_format(&settings, &settings_table[i], value, sizeof(value)),
+                            settings_table[i].initial);
+    for (size_t i = 0; i < COUNT(changes); i++) {
+        const struct setting *row = settings_find(changes[i][0], error, sizeof(error));
+
+        assert_non_null(row);
+        assert_int_equal(settings_set(&settings, changes[i][0], changes[i][1], error, sizeof(error)), 0);
+        assert_string_equal(settings_format(&settings, row, value, sizeof(value)), changes[i][1]);
+    }
+    assert_null(settings_find("treads", error, sizeof(error)));
+    assert_string_equal(error, "unknown setting treads (did you mean threads?)");
+    settings_fini(&settings);
+}
+
+static void
 defaults_are_sensible(void **state)
 {
     struct settings settings;
@@ -409,6 +435,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_are_formatted_as_they_would_be_written),
         cmocka_unit_test(defaults_are_sensible),
         cmocka_unit_test(each_row_is_whole),
         cmocka_unit_test(values_are_taken),

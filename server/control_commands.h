@@ -1,0 +1,81 @@
+/*
+ * server/control_commands.h - THE table of what can be asked of a running server.
+ *
+ * A row feeds the server that answers (control.c), ringnfsctl with its --help, and the manual page.
+ */
+#ifndef RINGNFS_SERVER_CONTROL_COMMANDS_H
+#define RINGNFS_SERVER_CONTROL_COMMANDS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "server/server.h"
+
+#define CONTROL_ARGUMENTS_MAX 2
+
+struct control_argument {
+    const char *name;                   /* NULL: there are no more */
+    bool optional;                      /* so are all behind it */
+    bool file;                          /* a file's name: absolute when it reaches the server */
+};
+
+struct control_command {
+    const char *name;
+    struct control_argument arguments[CONTROL_ARGUMENTS_MAX + 1];
+    /*
+     * Do it: texts holds the arguments, NULL for those left out. Returns 0 and a result with one reference, or -errno
+     * with error, one line.
+     */
+    int (*run)(struct server *server, const char *const *texts, json_t **result, char *error, size_t error_size);
+    void (*print)(FILE *out, const json_t *result);     /* for people; NULL: there is nothing to tell */
+    const char *help;                   /* one sentence */
+};
+
+extern const struct control_command control_commands[];
+extern const size_t control_commands_rows;
+
+/* The row of a name, or NULL with error, which says what is near. */
+const struct control_command *control_find(const char *name, char *error, size_t error_size);
+
+/* The table for people and as roff for the manual page. */
+void control_print_help(FILE *out);
+void control_print_roff(FILE *out);
+
+/* Answer a request of len bytes. Returns a line to be freed, NULL when memory is short. */
+char *control_answer(struct server *server, const char *request, size_t len);
+
+/* The line that refuses a request. Returns as control_answer(). */
+char *control_refusal(const char *why);
+
+/* A string; what is no UTF-8 gets octal escapes. */
+json_t *control_text(const char *text);
+
+/* control_server.c: the functions of the commands, as in struct control_command. */
+#define CONTROL_COMMAND(name) \
+    int control_##name(struct server *server, const char *const *texts, json_t **result, char *error, \
+                       size_t error_size)
+CONTROL_COMMAND(status);
+CONTROL_COMMAND(stats);
+CONTROL_COMMAND(show);
+CONTROL_COMMAND(set);
+
+/* control_exports.c */
+CONTROL_COMMAND(exports_show);
+CONTROL_COMMAND(exports_reload);
+CONTROL_COMMAND(exports_check);
+CONTROL_COMMAND(exports_diff);
+CONTROL_COMMAND(exports_add);
+CONTROL_COMMAND(exports_remove);
+#undef CONTROL_COMMAND
+
+/* control_print.c: their results for people. */
+void control_print_status(FILE *out, const json_t *result);
+void control_print_stats(FILE *out, const json_t *result);
+void control_print_settings(FILE *out, const json_t *result);
+void control_print_exports(FILE *out, const json_t *result);
+void control_print_loaded(FILE *out, const json_t *result);
+void control_print_diff(FILE *out, const json_t *result);
+
+#endif

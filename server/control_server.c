@@ -1,0 +1,160 @@
+/* server/control_server.c - the commands about the server as a whole: status, stats, show and set. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include <errno.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include "server/control_commands.h"
+#include "server/nfs3_call.h"
+#include "server/settings_table.h"
+
+#define VALUE_MAX PATH_MAX
+
+/* Since JSON has signed integers only. */
+static json_int_t
+number(uint64_t value)
+{
+    return value > INT64_MAX ? INT64_MAX : (json_int_t)value;
+}
+
+static json_t *
+pack_pool(const struct pool_stats *pool)
+{
+    return json_pack("{s:i, s:i, s:i, s:I}", "threads", (int)pool->threads, "busy", (int)pool->busy, "queued",
+                     (int)pool->queued, "done", number(pool->done));
+}
+
+/* null when there was none. */
+static json_t *
+pack_reload(const struct server_reload *reload)
+{
+    char at[32];
+    struct tm tm;
+
+    if (reload->at == 0)
+        return json_null();
+    gmtime_r(&reload->at, &tm);
+    strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%SZ", &tm);
+    return json_pack("{s:s, s:b, s:o}", "at", at, "ok", reload->err == 0, "error", control_text(reload->error));
+}
+
+int
+control_status(struct server *server, const char *const *texts, json_t **result, char *error, size_t error_size)
+{
+    struct server_status status;
+
+    (void)texts;
+    (void)error;
+    (void)error_size;
+    server_status(server, &status);
+    *result = json_pack("{s:s, s:i, s:I, s:{s:i, s:i}, s:s, s:i, s:i, s:o, s:s, s:I, s:I, s:o}",
+                        "version", PACKAGE_VERSION, "pid", (int)getpid(), "uptime_ms", number(status.uptime_ms),
+                        "ports", "nfs", (int)status.ports.nfs, "mount", (int)status.ports.mount,
+                        "engine", status.engine, "workers", (int)status.workers,
+                        "connections", (int)status.connections, "pool", pack_pool(&status.pool),
+                        "identity", status.identity == CRED_SELF ? "self" : "callers", "uid", number(geteuid()),
+                        "exports", number(status.exports), "last_reload", pack_reload(&status.last_reload));
+    return 0;
+}
+
+/* Of one procedure: how often it was answered, and each error that it was answered with. */
+static json_t *
+pack_procedure(const uint64_t replies[NFS3_STATS_PLACES])
+{
+    json_t *errors = json_object();
+    uint64_t calls = 0, failed = 0;
+
+    for (unsigned place = 0; place < NFS3_STATS_PLACES; place++) {
+        calls += replies[place];
+        if (place == NFS3_OK || replies[place] == 0)
+            continue;
+        failed += replies[place];
+        json_object_set_new(errors, nfs3_stats_status(place), json_integer(number(replies[place])));
+    }
+    return json_pack("{s:I, s:I, s:o}", "calls", number(calls), "failed", number(failed), "errors", errors);
+}
+
+static json_t *
+pack_procedures(const struct server_stats *stats)
+{
+    json_t *procedures = json_object();
+
+    for (uint32_t proc = 0; proc < NFS3_STATS_PROCS; proc++)
+        json_object_set_new(procedures, nfs3_proc(proc)->name, pack_procedure(stats->nfs3[proc]));
+    return procedures;
+}
+
+static json_t *
+pack_rpc(const struct server_stats *stats)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+                     "calls", number(stats->calls), "replies", number(stats->replies),
+                     "bytes_in", number(stats->bytes_in), "bytes_out", number(stats->bytes_out),
+                     "connections_opened", number(stats->connections_opened),
+                     "connections_closed", number(stats->connections_closed),
+                     "bad_records", number(stats->bad_records), "bad_messages", number(stats->bad_messages),
+                     "auth_errors", number(stats->auth_errors), "dropped", number(stats->dropped));
+}
+
+int
+control_stats(struct server *server, const char *const *texts, json_t **result, char *error, size_t error_size)
+{
+    struct server_stats stats;
+
+    (void)texts;
+    (void)error;
+    (void)error_size;
+    server_stats(server, &stats);
+    *result = json_pack("{s:o, s:o, s:o, s:{s:I, s:I}, s:I, s:I}",
+                        "rpc", pack_rpc(&stats), "nfs3", pack_procedures(&stats), "pool", pack_pool(&stats.pool),
+                        "buffers", "bytes", number(stats.buffer_bytes), "max_bytes", number(stats.buffer_bytes_max),
+                        "mounts", number(stats.mounts), "unknown_errors", number(stats.unknown_errors));
+    return 0;
+}
+
+/* Append a setting. Returns 0, or -EINVAL with error when there is none of that name. */
+static int
+append_setting(json_t *list, struct server *server, const char *key, char *error, size_t error_size)
+{
+    const struct setting *row = settings_find(key, error, error_size);
+    char value[VALUE_MAX];
+    int err = server_setting(server, key, value, sizeof(value), error, error_size);
+
+    if (err == 0)
+        json_array_append_new(list, json_pack("{s:s, s:o, s:s, s:b}", "key", key, "value", control_text(value),
+                                              "default", row->initial, "live", row->live));
+    return err;
+}
+
+int
+control_show(struct server *server, const char *const *texts, json_t **result, char *error, size_t error_size)
+{
+    json_t *list = json_array();
+    int err = 0;
+
+    if (texts[0] != NULL)
+        err = append_setting(list, server, texts[0], error, error_size);
+    for (size_t i = 0; texts[0] == NULL && i < settings_table_rows; i++)
+        append_setting(list, server, settings_table[i].key, error, error_size);
+    if (err < 0)
+        json_decref(list);
+    else
+        *result = list;
+    return err;
+}
+
+int
+control_set(struct server *server, const char *const *texts, json_t **result, char *error, size_t error_size)
+{
+    int err = server_set(server, texts[0], texts[1], error, error_size);
+    char value[VALUE_MAX];
+
+    if (err == 0)
+        err = server_setting(server, texts[0], value, sizeof(value), error, error_size);
+    if (err == 0)
+        *result = json_pack("{s:s, s:s}", "key", texts[0], "value", value);
+    return err;
+}

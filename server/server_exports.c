@@ -1,0 +1,398 @@
+/*
+ * server/server_exports.c - a server's exports while it runs: read again, added to, taken from.
+ *
+ * A change is made to a copy of the sources first; it takes effect only when everything that they say has been loaded.
+ */
+#include <errno.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/server_private.h"
+
+#define CHANGES_MAX 1024                /* lines added, and exports taken away, that are remembered */
+#define SHOWN_MAX 256                   /* bytes of a line or path that are shown */
+
+static const char memory_prefix[] = "memory:";
+
+static void
+strings_fini(struct string_list *strings)
+{
+    for (size_t i = 0; i < strings->count; i++)
+        free(strings->list[i]);
+    free(strings->list);
+    *strings = (struct string_list){ 0 };
+}
+
+static int
+strings_add(struct string_list *strings, const char *text)
+{
+    char **grown = reallocarray(strings->list, strings->count + 1, sizeof(*grown));
+
+    if (grown == NULL)
+        return -ENOMEM;
+    strings->list = grown;
+    grown[strings->count] = strdup(text);
+    if (grown[strings->count] == NULL)
+        return -ENOMEM;
+    strings->count++;
+    return 0;
+}
+
+static int
+strings_copy(struct string_list *strings, const char *const *from, size_t count)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < count && err == 0; i++)
+        err = strings_add(strings, from[i]);
+    return err;
+}
+
+static void
+strings_remove(struct string_list *strings, size_t at)
+{
+    free(strings->list[at]);
+    memmove(strings->list + at, strings->list + at + 1, (--strings->count - at) * sizeof(strings->list[0]));
+}
+
+int
+server_source_init(struct source_copy *copy, const struct exports_source *from)
+{
+    int err;
+
+    *copy = (struct source_copy){ 0 };
+    err = strings_copy(&copy->files, from->files, from->nfiles);
+    if (err == 0)
+        err = strings_copy(&copy->lines, from->lines, from->nlines);
+    return err;
+}
+
+void
+server_source_fini(struct source_copy *copy)
+{
+    strings_fini(&copy->files);
+    strings_fini(&copy->lines);
+    strings_fini(&copy->removed);
+    strings_fini(&copy->added);
+    strings_fini(&copy->added_paths);
+}
+
+static int
+copy_source(struct source_copy *copy, const struct source_copy *from)
+{
+    static const size_t lists[] = {
+        offsetof(struct source_copy, files), offsetof(struct source_copy, lines),
+        offsetof(struct source_copy, removed), offsetof(struct source_copy, added),
+        offsetof(struct source_copy, added_paths)
+    };
+    int err = 0;
+
+    *copy = (struct source_copy){ 0 };
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]) && err == 0; i++) {
+        const struct string_list *strings = (const struct string_list *)((const char *)from + lists[i]);
+
+        err = strings_copy((struct string_list *)((char *)copy + lists[i]), (const char *const *)strings->list,
+                           strings->count);
+    }
+    if (err < 0)
+        server_source_fini(copy);
+    return err;
+}
+
+/* Borrows from copy. */
+static struct exports_source
+source_of(const struct source_copy *copy)
+{
+    return (struct exports_source){
+        .files = (const char *const *)copy->files.list, .nfiles = copy->files.count,
+        .lines = (const char *const *)copy->lines.list, .nlines = copy->lines.count,
+        .removed = (const char *const *)copy->removed.list, .nremoved = copy->removed.count,
+        .added = (const char *const *)copy->added.list, .nadded = copy->added.count,
+    };
+}
+
+/* Load the exports; what is no mistake, but should be known, goes to the log. */
+static int
+load(struct server *server, const struct source_copy *copy, struct exports **set, char *error, size_t error_size)
+{
+    struct exports_source source = source_of(copy);
+    int err = exports_load(&source, &server->settings, server->exports, set, error, error_size);
+
+    if (err == 0 && error[0] != '\0')
+        log_warn(&server->log, "%s", error);
+    return err;
+}
+
+int
+server_load_exports(struct server *server, char *error, size_t error_size)
+{
+    return load(server, &server->source, &server->exports, error, error_size);
+}
+
+static void
+free_reloads(struct worker_reload **reloads, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        worker_reload_free(reloads[i]);
+    free(reloads);
+}
+
+/* Let all workers use a set, or none of them; returns when none uses another for new calls. */
+static int
+hand_to_workers(struct server *server, struct exports *set)
+{
+    struct worker_reload **reloads = calloc(server->nworkers, sizeof(*reloads));
+    sem_t applied;
+
+    if (reloads == NULL)
+        return -ENOMEM;
+    for (unsigned i = 0; i < server->nworkers; i++) {
+        reloads[i] = worker_reload_new(set);
+        if (reloads[i] == NULL) {
+            free_reloads(reloads, server->nworkers);
+            return -ENOMEM;
+        }
+    }
+    sem_init(&applied, 0, 0);
+    for (unsigned i = 0; i < server->nworkers; i++)
+        worker_reload(server->workers[i], reloads[i], &applied);
+    for (unsigned i = 0; i < server->nworkers; i++)
+        while (sem_wait(&applied) < 0 && errno == EINTR)
+            continue;
+    sem_destroy(&applied);
+    free(reloads);
+    return 0;
+}
+
+static void
+note_reload(struct server *server, int err, const char *error)
+{
+    struct server_reload *last = &server->last_reload;
+
+    last->at = time(NULL);
+    last->err = err;
+    snprintf(last->error, sizeof(last->error), "%s", err < 0 ? error : "");
+    if (err < 0)
+        log_error(&server->log, "the exports stay as they were: %s", error);
+}
+
+/* Make what a source says the exports in use; with the lock held. */
+static int
+use(struct server *server, const struct source_copy *source, char *error, size_t error_size)
+{
+    struct exports *set;
+    int err = load(server, source, &set, error, error_size);
+
+    if (err == 0) {
+        err = hand_to_workers(server, set);
+        if (err < 0) {
+            exports_put(set);
+            server_explain(err, "exports", error, error_size);
+        }
+    }
+    note_reload(server, err, error);
+    if (err < 0)
+        return err;
+    exports_put(server->exports);
+    server->exports = set;
+    return 0;
+}
+
+int
+server_reload_exports(struct server *server, char *error, size_t error_size)
+{
+    int err;
+
+    pthread_mutex_lock(&server->lock);
+    err = use(server, &server->source, error, error_size);
+    pthread_mutex_unlock(&server->lock);
+    if (err == 0)
+        log_info(&server->log, "the exports have been read again");
+    return err;
+}
+
+/* What a change does to a copy of the sources. Returns 0 or -errno with error. */
+typedef int edit_source(struct source_copy *copy, const struct server *server, const char *text, char *error,
+                        size_t error_size);
+
+/* Do a change, and keep the copy when all is well. */
+static int
+change(struct server *server, edit_source *edit, const char *text, char *error, size_t error_size)
+{
+    struct source_copy copy;
+    int err;
+
+    pthread_mutex_lock(&server->lock);
+    err = copy_source(&copy, &server->source);
+    if (err < 0) {
+        pthread_mutex_unlock(&server->lock);
+        return server_explain(err, "exports", error, error_size);
+    }
+    err = edit(&copy, server, text, error, error_size);
+    if (err == 0)
+        err = use(server, &copy, error, error_size);
+    if (err == 0) {
+        struct source_copy old = server->source;
+
+        server->source = copy;
+        copy = old;
+    }
+    pthread_mutex_unlock(&server->lock);
+    server_source_fini(&copy);
+    return err;
+}
+
+static int
+refuse_more(const char *what, char *error, size_t error_size)
+{
+    snprintf(error, error_size, "%d %s already: write it into a file", CHANGES_MAX, what);
+    return -ENOSPC;
+}
+
+static int
+add_line(struct source_copy *copy, const struct server *server, const char *line, char *error, size_t error_size)
+{
+    const struct exports_source alone = { .added = &line, .nadded = 1 };
+    struct exports *set;
+    int err;
+
+    (void)server;
+    if (strchr(line, '\n') != NULL) {
+        snprintf(error, error_size, "one line can be added at a time");
+        return -EINVAL;
+    }
+    if (copy->added.count == CHANGES_MAX)
+        return refuse_more("lines have been added", error, error_size);
+    err = exports_parse(&alone, &set, error, error_size);
+    if (err < 0)
+        return err;
+    err = strings_add(&copy->added_paths, set->list[0].path);
+    exports_put(set);
+    if (err == 0)
+        err = strings_add(&copy->added, line);
+    return err < 0 ? server_explain(err, "exports", error, error_size) : 0;
+}
+
+int
+server_add_export(struct server *server, const char *line, char *error, size_t error_size)
+{
+    char shown[SHOWN_MAX];
+    int err = change(server, add_line, line, error, error_size);
+
+    if (err == 0)
+        log_info(&server->log, "an export has been added: %s", log_quote(shown, sizeof(shown), line, strlen(line)));
+    return err;
+}
+
+/* Undo the octal escapes of exports(5), in place. Returns the new length. */
+static size_t
+unescape(char *text)
+{
+    const char *in = text;
+    char *out = text;
+
+    while (*in != '\0') {
+        if (in[0] == '\\' && in[1] >= '0' && in[1] <= '3' && in[2] >= '0' && in[2] <= '7' && in[3] >= '0' &&
+            in[3] <= '7') {
+            *out++ = (char)((in[1] - '0') << 6 | (in[2] - '0') << 3 | (in[3] - '0'));
+            in += 4;
+        } else {
+            *out++ = *in++;
+        }
+    }
+    *out = '\0';
+    return (size_t)(out - text);
+}
+
+/* The export of exactly that name; NULL: there is none, or memory is short. */
+static const struct export *
+find_export(const struct exports *set, const char *path)
+{
+    bool memory = strncmp(path, memory_prefix, sizeof(memory_prefix) - 1) == 0;
+    char *plain = strdup(memory ? path + sizeof(memory_prefix) - 1 : path);
+    const struct export *export = NULL;
+    const char *rest;
+    size_t rest_len;
+
+    if (plain == NULL)
+        return NULL;
+    export = exports_find_path(set, plain, unescape(plain), &rest, &rest_len);
+    if (export != NULL && (rest_len > 0 || (memory && !export->memory)))
+        export = NULL;
+    free(plain);
+    return export;
+}
+
+static int
+take_away(struct source_copy *copy, const struct server *server, const char *path, char *error, size_t error_size)
+{
+    const struct export *export = find_export(server->exports, path);
+    char shown[SHOWN_MAX];
+    bool known = false;
+    size_t i;
+
+    if (export == NULL) {
+        snprintf(error, error_size, "%s is not exported", log_quote(shown, sizeof(shown), path, strlen(path)));
+        return -ENOENT;
+    }
+    for (i = copy->added.count; i-- > 0;) {
+        if (strcmp(copy->added_paths.list[i], export->path) != 0)
+            continue;
+        strings_remove(&copy->added, i);
+        strings_remove(&copy->added_paths, i);
+    }
+    for (i = 0; i < copy->removed.count; i++)
+        known = known || strcmp(copy->removed.list[i], export->path) == 0;
+    if (known)
+        return 0;
+    if (copy->removed.count == CHANGES_MAX)
+        return refuse_more("exports have been removed", error, error_size);
+    if (strings_add(&copy->removed, export->path) < 0)
+        return server_explain(-ENOMEM, "exports", error, error_size);
+    return 0;
+}
+
+int
+server_remove_export(struct server *server, const char *path, char *error, size_t error_size)
+{
+    char shown[SHOWN_MAX];
+    int err = change(server, take_away, path, error, error_size);
+
+    if (err == 0)
+        log_info(&server->log, "an export has been removed: %s", log_quote(shown, sizeof(shown), path, strlen(path)));
+    return err;
+}
+
+struct exports *
+server_exports(struct server *server)
+{
+    struct exports *set;
+
+    pthread_mutex_lock(&server->lock);
+    set = exports_ref(server->exports);
+    pthread_mutex_unlock(&server->lock);
+    return set;
+}
+
+int
+server_read_exports(struct server *server, const char *file, struct exports **set, char *error, size_t error_size)
+{
+    struct exports_source source;
+    struct source_copy copy;
+    int err;
+
+    pthread_mutex_lock(&server->lock);
+    err = copy_source(&copy, &server->source);
+    pthread_mutex_unlock(&server->lock);
+    if (err < 0)
+        return server_explain(err, "exports", error, error_size);
+    source = source_of(&copy);
+    if (file != NULL) {
+        source.files = &file;
+        source.nfiles = 1;
+    }
+    err = exports_parse(&source, set, error, error_size);
+    server_source_fini(&copy);
+    return err;
+}

@@ -1,0 +1,71 @@
+/*
+ * server/server_private.h - what a server is made of; for server.c, server_exports.c and server_stats.c.
+ */
+#ifndef RINGNFS_SERVER_SERVER_PRIVATE_H
+#define RINGNFS_SERVER_SERVER_PRIVATE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rpc/listen.h"
+#include "rpc/rpcbind.h"
+#include "server/control.h"
+#include "server/mount_list.h"
+#include "server/server.h"
+#include "server/state.h"
+#include "server/worker.h"
+
+#define REGISTRATIONS 3                 /* NFS 3, MOUNT 1 and 3 */
+
+/* A list of strings of its own. */
+struct string_list {
+    char **list;
+    size_t count;
+};
+
+/* exports_source with strings of its own. */
+struct source_copy {
+    struct string_list files, lines, removed, added;
+    struct string_list added_paths;     /* what each added line exports */
+};
+
+struct server {
+    struct settings settings;           /* those that change while it runs: with the lock */
+    struct log log;
+    struct state *state;
+    struct mount_list *mounts;
+    struct pool *pool;
+    uint64_t started_ms;                /* CLOCK_MONOTONIC */
+    struct worker_shared shared;
+    struct worker **workers;
+    unsigned nworkers;                  /* that run */
+    unsigned last_given;                /* the worker that got the last connection; the first one's thread only */
+    struct listen_set nfs_sockets;      /* until the workers have them */
+    struct listen_set mount_sockets;    /* empty when the ports are the same */
+    struct server_ports ports;
+    struct rpcbind_entry registrations[REGISTRATIONS];
+    bool registered;
+    struct control *control;            /* NULL: there is no control socket */
+
+    pthread_mutex_t lock;               /* for the rest; no worker ever takes it */
+    struct source_copy source;
+    struct exports *exports;            /* those in use; a reference */
+    struct server_reload last_reload;
+};
+
+/* One line for an error that is not told where it happens; returns err. */
+int server_explain(int err, const char *what, char *error, size_t error_size);
+
+/* CLOCK_MONOTONIC in milliseconds. */
+uint64_t server_now_ms(void);
+
+/* Copy where exports come from. Returns 0 or -ENOMEM. */
+int server_source_init(struct source_copy *copy, const struct exports_source *from);
+void server_source_fini(struct source_copy *copy);
+
+/* Load the exports for the first time. Returns 0 or -errno with error. */
+int server_load_exports(struct server *server, char *error, size_t error_size);
+
+#endif

@@ -1,0 +1,141 @@
+/* server/server_stats.c - what a running server tells of itself, and the settings that can be changed meanwhile. */
+#include <errno.h>
+#include <time.h>
+
+#include "server/server_private.h"
+#include "server/settings_table.h"
+
+uint64_t
+server_now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void
+server_status(struct server *server, struct server_status *status)
+{
+    *status = (struct server_status){
+        .uptime_ms = server_now_ms() - server->started_ms,
+        .ports = server->ports,
+        .engine = worker_engine_name(server->workers[0]),
+        .workers = server->nworkers,
+        .connections = atomic_load_explicit(&server->shared.transport.connections, memory_order_relaxed),
+        .identity = worker_cred_mode(server->workers[0]),
+    };
+    pool_read_stats(server->pool, &status->pool);
+    pthread_mutex_lock(&server->lock);
+    status->exports = server->exports->count;
+    status->last_reload = server->last_reload;
+    pthread_mutex_unlock(&server->lock);
+}
+
+static void
+add(uint64_t *sum, const _Atomic uint64_t *counter)
+{
+    *sum += atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static void
+add_worker(struct server_stats *stats, const struct worker *worker)
+{
+    const struct transport_stats *transport = &worker->transport->stats;
+
+    add(&stats->calls, &transport->calls);
+    add(&stats->replies, &transport->replies);
+    add(&stats->bytes_in, &transport->bytes_in);
+    add(&stats->bytes_out, &transport->bytes_out);
+    add(&stats->connections_opened, &transport->conns_opened);
+    add(&stats->connections_closed, &transport->conns_closed);
+    add(&stats->bad_records, &transport->bad_records);
+    add(&stats->bad_messages, &transport->bad_messages);
+    add(&stats->auth_errors, &transport->auth_errors);
+    add(&stats->dropped, &transport->dropped);
+    add(&stats->unknown_errors, &worker->stats.unknown_errors);
+    for (unsigned proc = 0; proc < NFS3_STATS_PROCS; proc++)
+        for (unsigned place = 0; place < NFS3_STATS_PLACES; place++)
+            add(&stats->nfs3[proc][place], &worker->stats.nfs3.replies[proc][place]);
+}
+
+void
+server_stats(struct server *server, struct server_stats *stats)
+{
+    *stats = (struct server_stats){ 0 };
+    for (unsigned i = 0; i < server->nworkers; i++)
+        add_worker(stats, server->workers[i]);
+    pool_read_stats(server->pool, &stats->pool);
+    add(&stats->buffer_bytes, &server->shared.transport.budget.used_bytes);
+    stats->buffer_bytes_max = server->shared.transport.budget.max_bytes;
+    stats->mounts = mount_list_count(server->mounts);
+}
+
+int
+server_setting(struct server *server, const char *key, char *value, size_t value_size, char *error, size_t error_size)
+{
+    const struct setting *row = settings_find(key, error, error_size);
+
+    if (row == NULL)
+        return -EINVAL;
+    pthread_mutex_lock(&server->lock);
+    settings_format(&server->settings, row, value, value_size);
+    pthread_mutex_unlock(&server->lock);
+    return 0;
+}
+
+/* Do what a changed setting means; with the lock held. */
+static int
+apply(struct server *server, const struct settings *changed, char *error, size_t error_size)
+{
+    int err = 0;
+
+    if (changed->threads != server->settings.threads)
+        err = pool_resize(server->pool, changed->threads);
+    if (err < 0) {
+        pool_resize(server->pool, server->settings.threads);
+        return server_explain(err, "threads", error, error_size);
+    }
+    server->log.level = changed->log_level;
+    server->settings.threads = changed->threads;
+    server->settings.log_level = changed->log_level;
+    server->settings.drain_timeout = changed->drain_timeout;
+    return 0;
+}
+
+static int
+set_locked(struct server *server, const char *key, const char *value, char *error, size_t error_size)
+{
+    struct settings changed;
+    int err = settings_copy(&changed, &server->settings);
+
+    if (err < 0)
+        return server_explain(err, key, error, error_size);
+    err = settings_set(&changed, key, value, error, error_size);
+    if (err == 0)
+        err = settings_check(&changed, error, error_size);
+    if (err == 0)
+        err = apply(server, &changed, error, error_size);
+    settings_fini(&changed);
+    return err;
+}
+
+int
+server_set(struct server *server, const char *key, const char *value, char *error, size_t error_size)
+{
+    const struct setting *row = settings_find(key, error, error_size);
+    int err;
+
+    if (row == NULL)
+        return -EINVAL;
+    if (!row->live) {
+        snprintf(error, error_size, "%s can be changed only at the start", key);
+        return -EPERM;
+    }
+    pthread_mutex_lock(&server->lock);
+    err = set_locked(server, key, value, error, error_size);
+    pthread_mutex_unlock(&server->lock);
+    if (err == 0)
+        log_info(&server->log, "%s is %s now", key, value);
+    return err;
+}
