@@ -186,22 +186,27 @@ compare_client(json_t *changes, const struct export_client *old, const struct ex
                                              change_name(old, new), "old", before, "new", after));
 }
 
-/* Go through both lists side by side: each is in the order of access_compare(). */
+/* The client of an export, which may be missing, that is the same as another's; NULL when there is none. */
+static const struct export_client *
+find_client(const struct export *export, const struct export_client *like)
+{
+    for (size_t i = 0; export != NULL && i < export->nclients; i++)
+        if (access_compare(&export->clients[i], like) == 0)
+            return &export->clients[i];
+    return NULL;
+}
+
+/* Those that there will be, in the order in which they count, then those that go. */
 static json_t *
 compare_clients(const struct export *old, const struct export *new)
 {
-    size_t nold = old != NULL ? old->nclients : 0, nnew = new != NULL ? new->nclients : 0, i = 0, j = 0;
     json_t *changes = json_array();
 
-    while (i < nold || j < nnew) {
-        const struct export_client *before = i < nold ? &old->clients[i] : NULL;
-        const struct export_client *after = j < nnew ? &new->clients[j] : NULL;
-        int order = before == NULL ? 1 : after == NULL ? -1 : access_compare(before, after);
-
-        compare_client(changes, order <= 0 ? before : NULL, order >= 0 ? after : NULL);
-        i += order <= 0;
-        j += order >= 0;
-    }
+    for (size_t i = 0; new != NULL && i < new->nclients; i++)
+        compare_client(changes, find_client(old, &new->clients[i]), &new->clients[i]);
+    for (size_t i = 0; old != NULL && i < old->nclients; i++)
+        if (find_client(new, &old->clients[i]) == NULL)
+            compare_client(changes, &old->clients[i], NULL);
     return changes;
 }
 

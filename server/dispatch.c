@@ -8,6 +8,8 @@
  *     start -> got_node (-> got_other) -> ask -> answer
  *                                          \-> tell_attributes -> told_node (-> told_other) -> answer
  *
+ * start waits, and runs again, where what a caller may do depends on a host name that is not known yet (hosts.h).
+ *
  * The lower branch is for calls that are refused without having reached the file: a bad name, a read-only export. Their
  * replies carry the attributes that RFC 1813 gives them as well.
  */
@@ -208,9 +210,9 @@ got_node(struct nfs3_call *call, int err)
     return store_get(call->export->store, &call->ids[1], &call->op);
 }
 
-/* The export that a handle names, and this caller's rights in it. */
+/* The export that a handle names, and this caller's rights in it; -EINPROGRESS: start() will run again. */
 static int
-find_export(const struct nfs3_call *call, const nfs_fh3 *fh, const struct export **export,
+find_export(struct nfs3_call *call, const nfs_fh3 *fh, const struct export **export,
             const struct export_rights **rights, struct store_id *id)
 {
     const struct fh_key *key = call->worker->shared->key;
@@ -222,7 +224,10 @@ find_export(const struct nfs3_call *call, const nfs_fh3 *fh, const struct export
     *export = exports_find_id(call->view->set, export_id);
     if (*export == NULL)
         return -ESTALE;
-    *rights = access_rights(*export, (const struct sockaddr *)&call->rpc.peer);
+    err = export_view_rights(call->view, call->worker->shared->hosts, *export, (const struct sockaddr *)&call->rpc.peer,
+                             &call->wait, rights);
+    if (err < 0)
+        return err;
     if (*rights == NULL)
         return -ESTALE;                                 /* as knfsd: nothing is said about exports of others */
     if ((*rights)->secure && call_peer_port(&call->rpc) >= IPPORT_RESERVED)
@@ -251,6 +256,8 @@ start(struct nfs3_call *call)
     struct store_op *op = &call->op;
     int err = find_export(call, &call->args.first, &call->export, &call->rights, &call->ids[0]);
 
+    if (err == -EINPROGRESS)
+        return STORE_PENDING;
     if (err < 0)
         return answer(call, err);
     call->device = export_view_device(call->view, call->export);
@@ -259,12 +266,23 @@ start(struct nfs3_call *call)
         call->refusal = -EROFS;
     else if (call->proc->second != NULL)
         call->refusal = check_second(call);
+    if (call->refusal == -EINPROGRESS)
+        return STORE_PENDING;
     op->engine = call->worker->engine;
     op->cred = &call->cred;
     op->sync = !call->rights->async;
     op->done = op_done;
     call->step = got_node;
     return store_get(call->export->store, &call->ids[0], op);
+}
+
+static void
+name_known(struct hosts_wait *wait)
+{
+    struct nfs3_call *call = (struct nfs3_call *)((char *)wait - offsetof(struct nfs3_call, wait));
+
+    call->refusal = 0;
+    go(call, start(call));
 }
 
 /* Everything that release() and fail() look at, before anything is known. */
@@ -275,6 +293,8 @@ init(struct nfs3_call *call)
     call->view = export_view_ref(call->worker->view);
     call->export = NULL;
     call->rights = NULL;
+    call->wait.loop = call->rpc.transport->loop;
+    call->wait.answered = name_known;
     call->refusal = 0;
     call->node = NULL;
     call->other = NULL;

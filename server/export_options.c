@@ -411,7 +411,9 @@ export_options_print_help(FILE *out)
     size_t i;
 
     fprintf(out, "Exports are written as in exports(5): DIRECTORY CLIENT(OPTION,...) ...\n"
-                 "CLIENT is an address, a network (10.0.0.0/8) or * for everyone. Options:\n");
+                 "CLIENT is an address or a host name, a network (10.0.0.0/8), a pattern for names\n"
+                 "(*.example.org), @NETGROUP, or * for everyone; the first of these that fits counts.\n"
+                 "Options:\n");
     for (i = 0; i < OPTIONS; i++) {
         const struct export_option *row = &export_options[i];
         char head[64];

@@ -56,6 +56,7 @@ struct exports_private {
 struct placed_client {
     struct export_client client;
     const struct export_entry *entry;
+    size_t order;                       /* as written */
 };
 
 /* While a set is built. */
@@ -216,16 +217,28 @@ compare_entries(const void *a, const void *b)
     return *one < *other ? -1 : *one > *other;
 }
 
-/* By access, then as written. */
+/* Clients that are the same side by side, as written. */
 static int
 compare_clients(const void *a, const void *b)
 {
     const struct placed_client *one = a, *other = b;
-    int by_access = access_compare(&one->client, &other->client);
+    int by_client = access_compare(&one->client, &other->client);
 
-    if (by_access != 0)
-        return by_access;
-    return one->entry < other->entry ? -1 : one->entry > other->entry;
+    if (by_client != 0)
+        return by_client;
+    return one->order < other->order ? -1 : one->order > other->order;
+}
+
+/* The order in which they are tried: by kind, then as written. */
+static int
+compare_ranks(const void *a, const void *b)
+{
+    const struct placed_client *one = a, *other = b;
+    int by_kind = access_compare_kinds(&one->client, &other->client);
+
+    if (by_kind != 0)
+        return by_kind;
+    return one->order < other->order ? -1 : one->order > other->order;
 }
 
 /* One entry's clients, with texts and rights of their own. */
@@ -245,7 +258,7 @@ expand_client(struct builder *builder, const struct export_entry *entry, struct 
 
         client->client = clients[i];
         client->entry = entry;
-        ++*count;
+        client->order = (*count)++;
         client->client.text = strdup(i == 0 ? text : "::1");
         if (client->client.text == NULL || export_rights_copy(&client->client.rights, &entry->rights) < 0)
             return out_of_memory(builder);
@@ -253,7 +266,7 @@ expand_client(struct builder *builder, const struct export_entry *entry, struct 
     return 0;
 }
 
-/* exports(5) takes the network that is written first, we the smaller one: tell where that is not the same. */
+/* The network that is written first counts, not the smallest: tell what does nothing for that reason. */
 static void
 warn_of_order(struct builder *builder, const struct placed_client *clients, size_t count)
 {
@@ -261,48 +274,91 @@ warn_of_order(struct builder *builder, const struct placed_client *clients, size
     size_t i, j;
 
     for (i = 0; i < count; i++) {
-        for (j = i + 1; j < count; j++) {
+        for (j = 0; j < i; j++) {
             const struct placed_client *inner = &clients[i], *outer = &clients[j];
 
-            if (outer->entry > inner->entry || !access_contains(&outer->client, &inner->client) ||
+            if (!access_contains(&outer->client, &inner->client) ||
                 same_rights(&outer->client.rights, &inner->client.rights))
                 continue;
             exports_report_warning(&builder->report, &inner->entry->place,
-                                   "%s goes before %s, which is written first and would win in exports(5)",
-                                   show_path(shown, inner->client.text), show_path(outer_shown, outer->client.text));
+                                   "these options are never used: %s is written before %s, and counts for all of it",
+                                   show_path(outer_shown, outer->client.text), show_path(shown, inner->client.text));
+            break;
         }
     }
 }
 
-/* Give the export its sorted clients; those that say the same twice are left out with a warning. */
-static int
-take_clients(struct builder *builder, struct export *export, struct placed_client *clients, size_t count)
+static void
+warn_of_patterns(struct builder *builder, const struct placed_client *clients, size_t count)
 {
-    const struct placed_client *last = NULL;
+    char shown[SHOWN_MAX];
     size_t i;
 
-    export->clients = calloc(count, sizeof(*export->clients));
+    for (i = 0; i < count; i++)
+        if (access_is_address_pattern(&clients[i].client))
+            exports_report_warning(&builder->report, &clients[i].entry->place,
+                                   "%s is compared with names, never with addresses: a network is ADDRESS/BITS",
+                                   show_path(shown, clients[i].client.text));
+}
+
+/* Whether client says again what `first` says; with other options that is a mistake. */
+static int
+check_twin(struct builder *builder, const struct placed_client *first, const struct placed_client *client)
+{
+    char shown[SHOWN_MAX];
+
+    show_path(shown, *client->entry->client == '\0' ? "everyone" : client->entry->client);
+    if (!same_rights(&first->client.rights, &client->client.rights))
+        return exports_report_error(&builder->report, &client->entry->place, -EINVAL,
+                                    "%s has other options at %s:%u:%u", shown, first->entry->place.file,
+                                    first->entry->place.line, first->entry->place.column);
+    exports_report_warning(&builder->report, &client->entry->place, "%s is given at %s:%u:%u already", shown,
+                           first->entry->place.file, first->entry->place.line, first->entry->place.column);
+    return 0;
+}
+
+/* Free those that are given twice, and close the gaps. */
+static int
+drop_twins(struct builder *builder, struct placed_client *clients, size_t *count)
+{
+    size_t kept = 0, i;
+    int err = 0;
+
+    qsort(clients, *count, sizeof(*clients), compare_clients);
+    for (i = 0; i < *count; i++) {
+        bool twin = kept > 0 && access_compare(&clients[kept - 1].client, &clients[i].client) == 0;
+
+        if (twin && err == 0)
+            err = check_twin(builder, &clients[kept - 1], &clients[i]);
+        if (twin)
+            free_client(&clients[i].client);
+        else
+            clients[kept++] = clients[i];
+    }
+    *count = kept;
+    return err;
+}
+
+/* Give the export its clients; what they own is its own. */
+static int
+take_clients(struct builder *builder, struct export *export, struct placed_client *clients, size_t *count)
+{
+    size_t i;
+
+    export->clients = calloc(*count, sizeof(*export->clients));
     if (export->clients == NULL)
         return out_of_memory(builder);
-    for (i = 0; i < count; i++) {
-        struct placed_client *client = &clients[i];
-        char shown[SHOWN_MAX];
+    qsort(clients, *count, sizeof(*clients), compare_ranks);
+    warn_of_order(builder, clients, *count);
+    warn_of_patterns(builder, clients, *count);
+    for (i = 0; i < *count; i++) {
+        const struct export_client *client = &clients[i].client;
 
-        if (last == NULL || access_compare(&last->client, &client->client) != 0) {
-            export->clients[export->nclients++] = client->client;
-            client->client.text = NULL;
-            client->client.rights.dir = NULL;
-            last = client;
-            continue;
-        }
-        show_path(shown, *client->entry->client == '\0' ? "everyone" : client->entry->client);
-        if (!same_rights(&last->client.rights, &client->client.rights))
-            return exports_report_error(&builder->report, &client->entry->place, -EINVAL,
-                                        "%s has other options at %s:%u:%u", shown, last->entry->place.file,
-                                        last->entry->place.line, last->entry->place.column);
-        exports_report_warning(&builder->report, &client->entry->place, "%s is given at %s:%u:%u already", shown,
-                               last->entry->place.file, last->entry->place.line, last->entry->place.column);
+        export->clients[export->nclients++] = *client;
+        if (client->match == MATCH_HOST || client->match == MATCH_WILDCARD || client->match == MATCH_NETGROUP)
+            export->uses_names = true;
     }
+    *count = 0;
     return 0;
 }
 
@@ -322,11 +378,10 @@ add_clients(struct builder *builder, struct export *export, const struct export_
         if (err == 0)
             err = expand_client(builder, entries[i], clients, &nclients);
     }
-    if (err == 0) {
-        qsort(clients, nclients, sizeof(*clients), compare_clients);
-        warn_of_order(builder, clients, nclients);
-        err = take_clients(builder, export, clients, nclients);
-    }
+    if (err == 0)
+        err = drop_twins(builder, clients, &nclients);
+    if (err == 0)
+        err = take_clients(builder, export, clients, &nclients);
     for (i = 0; i < nclients; i++)
         free_client(&clients[i].client);
     free(clients);

@@ -11,8 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/socket.h>
 
+#include "server/hosts.h"
+#include "server/peer.h"
 #include "server/settings.h"
 #include "storage/fh.h"
 #include "storage/store.h"
@@ -33,13 +34,21 @@ struct export_rights {
     const char *dir;                    /* path=: serve this directory under the export's name; NULL: the name itself */
 };
 
-enum export_match { MATCH_ANYONE, MATCH_ADDRESS };      /* "*"; an address or a network */
+/* What a client is, in the order in which exports(5) goes through them; the first two count as one kind. */
+enum export_match {
+    MATCH_ADDRESS,
+    MATCH_HOST,                         /* a name, by its addresses */
+    MATCH_NETWORK,
+    MATCH_WILDCARD,                     /* a pattern for the caller's name */
+    MATCH_NETGROUP,                     /* "@" and its name */
+    MATCH_ANYONE                        /* "*", or nothing */
+};
 
 struct export_client {
     char *text;                         /* as written, for showmount -e */
     enum export_match match;
-    struct sockaddr_storage address;    /* MATCH_ADDRESS: the network */
-    unsigned prefix;                    /* bits of it that count */
+    struct peer_address address;        /* ADDRESS, NETWORK */
+    unsigned prefix;                    /* NETWORK: bits of it that count */
     struct export_rights rights;
 };
 
@@ -50,8 +59,9 @@ struct export {
     bool memory;
     uint64_t id;                        /* in each handle; distinct in a set, the same over restarts */
     struct store *store;
-    struct export_client *clients;      /* most specific first, "*" last */
+    struct export_client *clients;      /* the first that fits counts */
     size_t nclients;
+    bool uses_names;                    /* one of them needs more than the caller's address */
 };
 
 struct exports {
@@ -111,8 +121,15 @@ const struct export *exports_find_id(const struct exports *set, uint64_t id);
 const struct export *exports_find_path(const struct exports *set, const char *path, size_t len, const char **rest,
                                        size_t *rest_len);
 
-/* What a client may do; NULL: nothing. IPv4-mapped IPv6 addresses count as IPv4. */
-const struct export_rights *access_rights(const struct export *export, const struct sockaddr *peer);
+/*
+ * What a client may do; *rights NULL: nothing. Returns 0, or -EINPROGRESS or -EAGAIN, as hosts_has_address() does, when
+ * that depends on a name that is not known yet; never so for an export that does not use names.
+ */
+int access_rights(const struct export *export, struct hosts *hosts, struct hosts_query *query,
+                  const struct export_rights **rights);
+
+/* Have the addresses of all host names of a set looked up before somebody needs them. */
+void access_prefetch(const struct exports *set, struct hosts *hosts);
 
 /* Print the options that are known, for --help-exports and the manual page. */
 void export_options_print_help(FILE *out);

@@ -117,15 +117,22 @@ peek(FILE *stream)
     return c;
 }
 
+/* Whether a comment begins with this byte: a '#' at the beginning of a word, and not between quotes. */
+static bool
+begins_comment(const struct reader *reader, int c, bool quoted)
+{
+    return c == '#' && !quoted && (reader->line_len == 0 || isspace(reader->line[reader->line_len - 1].byte));
+}
+
 /*
- * Read a line and those that continue it: a backslash, the end of its line and the blanks behind are one blank. Returns
- * 1, 0 at the end of the file, or -errno.
+ * Read a line and those that continue it: a backslash, the end of its line and the blanks behind are one blank. A
+ * comment ends with its line all the same. Returns 1, 0 at the end of the file, or -errno.
  */
 static int
 read_line(struct reader *reader)
 {
     struct spelled byte = { .line = reader->next_line, .column = 1 };
-    bool any = false;
+    bool any = false, quoted = false, comment = false;
     int c;
 
     reader->line_len = reader->at = 0;
@@ -140,8 +147,10 @@ read_line(struct reader *reader)
             byte.line = reader->next_line;
             return refuse(reader, &byte, "the line is too long (at most 65536 bytes)");
         }
+        comment = comment || begins_comment(reader, c, quoted);
+        quoted = quoted != (c == '"' && !comment);
         byte.byte = (unsigned char)c;
-        if (c == '\\' && peek(reader->stream) == '\n') {
+        if (c == '\\' && !comment && peek(reader->stream) == '\n') {
             byte.byte = ' ';
             reader->line[reader->line_len++] = byte;
             getc(reader->stream);
@@ -179,18 +188,15 @@ read_escape(const struct reader *reader, size_t at)
     return (digit[0].byte - '0') << 6 | (digit[1].byte - '0') << 3 | (digit[2].byte - '0');
 }
 
-/* Pass by a comment, which ends with the line, and tell when a backslash has made it longer than it looks. */
+/* Pass by a comment, which ends with the line; a backslash there looks as if there were more of it. */
 static void
 skip_comment(struct reader *reader)
 {
-    const struct spelled *first = &reader->line[reader->at], *last = &reader->line[reader->line_len - 1];
+    const struct spelled *last = &reader->line[reader->line_len - 1];
+    struct export_place place = place_of(reader, last);
 
-    if (last->line != first->line) {
-        struct export_place place = { .file = reader->file, .line = last->line, .column = 1 };
-
-        exports_report_warning(reader->report, &place, "this line belongs to the comment that line %u begins and "
-                               "continues with a backslash", first->line);
-    }
+    if (last->byte == '\\')
+        exports_report_warning(reader->report, &place, "a backslash does not continue a comment");
     reader->at = reader->line_len;
 }
 
@@ -475,8 +481,8 @@ read_stream(FILE *stream, const char *file, unsigned first_line, struct export_e
                              .next_line = first_line };
     int err = 0;
 
-    reader.line = calloc(EXPORTS_LINE_MAX, sizeof(*reader.line));
-    reader.token = calloc(EXPORTS_LINE_MAX, sizeof(*reader.token));
+    reader.line = reallocarray(NULL, EXPORTS_LINE_MAX, sizeof(*reader.line));
+    reader.token = reallocarray(NULL, EXPORTS_LINE_MAX, sizeof(*reader.token));
     reader.token_place = (struct export_place){ .file = file };
     if (reader.line == NULL || reader.token == NULL)
         err = out_of_memory(&reader);

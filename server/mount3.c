@@ -236,11 +236,15 @@ walk(struct mount3_call *call)
     return store_lookup(call->node, &call->op);
 }
 
-/* The export that the path lies in, when this caller may mount from it. */
+/*
+ * The export that the path lies in, when this caller may mount from it; -EINPROGRESS or -EAGAIN: that is not known yet,
+ * as export_view_rights().
+ */
 static int
 find_export(struct mount3_call *call)
 {
     const struct export_rights *rights;
+    int err;
 
     if (memchr(call->path, '\0', call->path_len) != NULL)
         return -EACCES;
@@ -248,7 +252,10 @@ find_export(struct mount3_call *call)
                                      &call->rest_len);
     if (call->export == NULL)
         return -EACCES;
-    rights = access_rights(call->export, (const struct sockaddr *)&call->rpc.peer);
+    err = export_view_rights(call->view, call->worker->shared->hosts, call->export,
+                             (const struct sockaddr *)&call->rpc.peer, &call->wait, &rights);
+    if (err < 0)
+        return err;
     if (rights == NULL || (rights->secure && call_peer_port(&call->rpc) >= IPPORT_RESERVED))
         return -EACCES;
     return 0;
@@ -264,17 +271,19 @@ get_path(struct mount3_call *call)
     return !call->rpc.args.bad;
 }
 
+/* Version 3 has no word for "come again" here, so who must is left without an answer: he asks again by himself. */
 static void
-mnt(struct mount3_call *call)
+mount_from_export(struct mount3_call *call)
 {
     struct store *store;
-    int err;
+    int err = find_export(call);
 
-    if (!get_path(call)) {
-        reply_garbage(call);
+    if (err == -EINPROGRESS)
+        return;
+    if (err == -EAGAIN) {
+        send_reply(call, NULL);
         return;
     }
-    err = find_export(call);
     if (err < 0) {
         answer(call, err);
         return;
@@ -287,6 +296,24 @@ mnt(struct mount3_call *call)
     store_ref(store, store->root);
     call->node = store->root;
     go(call, walk(call));
+}
+
+static void
+name_known(struct hosts_wait *wait)
+{
+    mount_from_export((struct mount3_call *)((char *)wait - offsetof(struct mount3_call, wait)));
+}
+
+static void
+mnt(struct mount3_call *call)
+{
+    if (!get_path(call)) {
+        reply_garbage(call);
+        return;
+    }
+    call->wait.loop = call->rpc.transport->loop;
+    call->wait.answered = name_known;
+    mount_from_export(call);
 }
 
 static void

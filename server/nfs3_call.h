@@ -108,6 +108,7 @@ struct nfs3_call {
     const struct export *export;
     const struct export_rights *rights;
     uint64_t device;                    /* of the export's root, as store_attr.fsid has it */
+    struct hosts_wait wait;             /* while the caller's name is not known */
     struct store_cred cred;
     gid_t groups[CALL_GIDS_MAX];
     int (*step)(struct nfs3_call *call, int err);   /* what follows the operation under way */

@@ -17,6 +17,7 @@
 #define AUTO_WORKERS_MAX 8
 #define RECORD_MAX ((4u << 20) + (64u << 10))           /* bytes: the largest wtmax, and what is around it */
 #define REPLIES_MAX ((uint64_t)16 << 20)                /* bytes of replies that wait for one client */
+#define WAITING_MAX 1024                /* calls that wait for a host name */
 #define LOGGED_EXPORTS 8                /* named in the line at the start */
 #define LOGGED_PATH 128                 /* bytes of each */
 
@@ -26,6 +27,26 @@ int
 server_explain(int err, const char *what, char *error, size_t error_size)
 {
     snprintf(error, error_size, "%s: %s", what, strerror(-err));
+    return err;
+}
+
+/* All host names of the exports are asked for now, so that the first calls need not wait. */
+static int
+start_hosts(struct server *server, const struct hosts_source *source)
+{
+    const struct settings *settings = &server->settings;
+    const struct hosts_config config = {
+        .source = source,
+        .log = &server->log,
+        .entries = settings->host_cache,
+        .ttl_ms = settings->host_ttl * UINT64_C(1000),
+        .stale_ms = settings->host_stale * UINT64_C(1000),
+        .waiting = WAITING_MAX,
+    };
+    int err = hosts_new(&config, &server->hosts);
+
+    if (err == 0)
+        access_prefetch(server->exports, server->hosts);
     return err;
 }
 
@@ -80,6 +101,7 @@ set_up_shared(struct server *server)
     shared->log = &server->log;
     shared->key = state_key(server->state);
     shared->mounts = server->mounts;
+    shared->hosts = server->hosts;
     shared->pool = server->pool;
     shared->programs = programs;
     shared->nprograms = sizeof(programs) / sizeof(programs[0]);
@@ -241,6 +263,9 @@ start(struct server *server, const struct server_config *config, char *error, si
     err = mount_list_new(server->settings.mount_list, server->state, &server->mounts);
     if (err < 0)
         return server_explain(err, "the MOUNT list", error, error_size);
+    err = start_hosts(server, config->hosts);
+    if (err < 0)
+        return server_explain(err, "the thread for host names", error, error_size);
     err = pool_new(server->settings.threads, &server->pool);
     if (err < 0)
         return server_explain(err, "the pool of threads", error, error_size);
@@ -320,7 +345,10 @@ server_free(struct server *server)
     control_free(server->control);
     if (server->registered)
         rpcbind_unregister(server->registrations, REGISTRATIONS);
+    if (server->hosts != NULL)
+        hosts_stop(server->hosts);      /* no call waits for a name server any more */
     stop_workers(server);
+    hosts_free(server->hosts);
     listen_close(&server->mount_sockets);
     listen_close(&server->nfs_sockets);
     if (server->pool != NULL)

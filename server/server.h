@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "server/exports.h"
+#include "server/hosts.h"
 #include "server/log.h"
 #include "server/nfs3_stats.h"
 #include "server/settings.h"
@@ -30,6 +31,7 @@ struct server_config {
     const struct sockaddr_storage *addresses;   /* to listen on; none: all */
     size_t naddresses;
     struct log log;
+    const struct hosts_source *hosts;   /* where host names are looked up; NULL: on this machine */
     bool control;                       /* open a control socket in the state directory (control.h) */
 };
 

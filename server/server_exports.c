@@ -185,6 +185,7 @@ use(struct server *server, const struct source_copy *source, char *error, size_t
     int err = load(server, source, &set, error, error_size);
 
     if (err == 0) {
+        access_prefetch(set, server->hosts);
         err = hand_to_workers(server, set);
         if (err < 0) {
             exports_put(set);

@@ -36,6 +36,7 @@ struct server {
     struct log log;
     struct state *state;
     struct mount_list *mounts;
+    struct hosts *hosts;
     struct pool *pool;
     uint64_t started_ms;                /* CLOCK_MONOTONIC */
     struct worker_shared shared;

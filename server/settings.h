@@ -38,6 +38,9 @@ struct settings {
     uint32_t backlog;
     uint32_t drain_timeout;             /* seconds */
     uint32_t mount_list;                /* entries remembered for showmount */
+    uint32_t host_cache;                /* answers about names and addresses of clients */
+    uint32_t host_ttl;                  /* seconds that such an answer is good for */
+    uint32_t host_stale;                /* seconds after which it is given up when no other can be had */
     uint64_t memory_bytes;              /* a memory: export's size */
     uint64_t memory_files;
     uint32_t log_level;                 /* enum log_level */

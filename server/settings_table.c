@@ -72,6 +72,14 @@ const struct setting settings_table[] = {
       .help = "How long calls under way may take to finish when the server is stopped." },
     { "mount_list", NUMBER(mount_list, "entries", 0, 1000000), .initial = "4096",
       .help = "Mounts that are remembered for showmount -a." },
+    { "host_cache", NUMBER(host_cache, "entries", 64, 1000000), .initial = "4096",
+      .help = "Answers about host names, names of addresses and netgroups that are kept." },
+    { "host_ttl", NUMBER(host_ttl, "seconds", 1, 86400), .initial = "120",
+      .help = "How long such an answer is good for; that there is none is believed for a quarter of it, at most 30 "
+              "seconds." },
+    { "host_stale", NUMBER(host_stale, "seconds", 0, 604800), .initial = "900",
+      .help = "How long the last answer is used, counted from when it came, while name servers fail; never shorter "
+              "than host_ttl." },
     { "memory_bytes", SIZE(memory_bytes, MIB(1), GIB(1024), 1), .initial = "1G",
       .help = "What fits into a memory: export." },
     { "memory_files", NUMBER(memory_files, "files", 1, 1000000000), .initial = "1000000",

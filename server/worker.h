@@ -23,6 +23,7 @@
 #include "storage/fh.h"
 #include "storage/pool.h"
 
+struct hosts;
 struct mount_list;
 
 /* What all workers of a server use; set up before the first one is made, and outlives them. */
@@ -31,6 +32,7 @@ struct worker_shared {
     const struct log *log;
     const struct fh_key *key;           /* of all handles */
     struct mount_list *mounts;
+    struct hosts *hosts;                /* what names in the exports mean */
     struct pool *pool;                  /* threads that may block */
     struct transport_shared transport;
     const struct program *const *programs;

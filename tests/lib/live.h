@@ -47,6 +47,7 @@ struct live_options {
     const char *export_options;         /* of the export; NULL: "rw,no_root_squash,insecure" */
     const char *second_options;         /* there is a second export, with these options */
     void (*tune)(struct settings *settings);
+    const struct hosts_source *hosts;   /* where the server looks up host names; NULL: on this machine */
     bool everywhere;                    /* listens on all addresses, not only on 127.0.0.1 and ::1 */
 };
 
