@@ -144,23 +144,47 @@ uring_flush(struct engine *engine)
         io_uring_submit(&uring->ring);
 }
 
-static void
-uring_reap(struct engine *engine)
+/* Go on with what is in the completion queue; says how much that was. */
+static unsigned
+take_completions(struct uring_engine *uring)
 {
-    struct uring_engine *uring = uring_of(engine);
     struct io_uring_cqe *cqe;
+    unsigned taken = 0;
 
-    if (uring->in_ring == 0)
-        return;
-    io_uring_get_events(&uring->ring);
     while (io_uring_peek_cqe(&uring->ring, &cqe) == 0) {
         struct store_op *op = io_uring_cqe_get_data(cqe);
 
         op->io_result = cqe->res;
         io_uring_cqe_seen(&uring->ring, cqe);
         uring->in_ring--;
+        taken++;
         engine_io_done(op);
     }
+    return taken;
+}
+
+/* Whether the kernel has put something off until this thread enters it: completions, or the end of requests long done. */
+static bool
+has_deferred(const struct uring_engine *uring)
+{
+    return (__atomic_load_n(uring->ring.sq.kflags, __ATOMIC_RELAXED) & IORING_SQ_TASKRUN) != 0;
+}
+
+/*
+ * Nothing that is put off may stay behind: the kernel signals only for the first of a list, so what comes after it would
+ * never be heard of.
+ */
+static void
+uring_reap(struct engine *engine)
+{
+    struct uring_engine *uring = uring_of(engine);
+    unsigned taken;
+
+    do {
+        if (has_deferred(uring))
+            io_uring_get_events(&uring->ring);
+        taken = take_completions(uring);
+    } while (taken > 0 || has_deferred(uring));
 }
 
 static void
@@ -186,8 +210,8 @@ static int
 open_ring(struct io_uring *ring, unsigned entries)
 {
     static const unsigned flags[] = {
-        IORING_SETUP_CLAMP | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
-        IORING_SETUP_CLAMP | IORING_SETUP_COOP_TASKRUN,
+        IORING_SETUP_CLAMP | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
+        IORING_SETUP_CLAMP | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_COOP_TASKRUN,
         IORING_SETUP_CLAMP,
     };
     int err = -ENOSYS;
@@ -216,7 +240,6 @@ engine_uring_new(const struct engine_config *config, struct engine **out)
     err = engine_init(&uring->engine, &engine_uring_kind, config->pool);
     if (err < 0)
         goto fail_ring;
-    /* Waiting for the ring's own descriptor loses completions where these are deferred (seen with Linux 6.18). */
     err = io_uring_register_eventfd(&uring->ring, uring->engine.wake_fd);
     if (err < 0)
         goto fail_engine;
