@@ -99,6 +99,15 @@ pack_rpc(const struct server_stats *stats)
                      "auth_errors", number(stats->auth_errors), "dropped", number(stats->dropped));
 }
 
+static json_t *
+pack_replay_cache(const struct drc_stats *stats)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}",
+                     "hits", number(stats->hits), "misses", number(stats->misses),
+                     "dropped", number(stats->dropped), "waited", number(stats->waited),
+                     "evicted", number(stats->evicted), "unkept", number(stats->unkept));
+}
+
 int
 control_stats(struct server *server, const char *const *texts, json_t **result, char *error, size_t error_size)
 {
@@ -108,8 +117,9 @@ control_stats(struct server *server, const char *const *texts, json_t **result, 
     (void)error;
     (void)error_size;
     server_stats(server, &stats);
-    *result = json_pack("{s:o, s:o, s:o, s:{s:I, s:I}, s:I, s:I}",
-                        "rpc", pack_rpc(&stats), "nfs3", pack_procedures(&stats), "pool", pack_pool(&stats.pool),
+    *result = json_pack("{s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:I, s:I}",
+                        "rpc", pack_rpc(&stats), "nfs3", pack_procedures(&stats),
+                        "replay_cache", pack_replay_cache(&stats.drc), "pool", pack_pool(&stats.pool),
                         "buffers", "bytes", number(stats.buffer_bytes), "max_bytes", number(stats.buffer_bytes_max),
                         "mounts", number(stats.mounts), "unknown_errors", number(stats.unknown_errors));
     return 0;

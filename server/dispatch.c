@@ -8,6 +8,7 @@
  *     start -> got_node (-> got_other) -> ask -> answer
  *                                          \-> tell_attributes -> told_node (-> told_other) -> answer
  *
+ * Before start the replay cache is asked about procedures that must not be done twice: it may have the reply (drc.h).
  * start waits, and runs again, where what a caller may do depends on a host name that is not known yet (hosts.h).
  *
  * The lower branch is for calls that are refused without having reached the file: a bad name, a read-only export. Their
@@ -108,11 +109,27 @@ note_unknown(struct nfs3_call *call, int err)
               strerror(-err));
 }
 
+/*
+ * What was done is not to be done again. A refusal may turn out differently by the time the call is sent again, and
+ * whoever is told to come again must not get the same reply then.
+ */
+static void
+remember(struct nfs3_call *call, const uint8_t *results, const struct wire_out *out)
+{
+    struct drc *drc = call->worker->shared->drc;
+
+    if (out == NULL || out->full || call->refusal != 0 || call->res.status == NFS3ERR_JUKEBOX)
+        drc_forget(drc, &call->replay);
+    else
+        drc_keep(drc, &call->replay, results, (size_t)(out->p - results));
+}
+
 /* The last step: err is the outcome of the operation, or why there was none. */
 static int
 answer(struct nfs3_call *call, int err)
 {
     struct call *rpc = &call->rpc;
+    const uint8_t *results = NULL;
     size_t copied;
     struct wire_out *out;
     bool known;
@@ -126,8 +143,12 @@ answer(struct nfs3_call *call, int err)
         note_unknown(call, err);
     copied = call->data_bytes <= SMALL_DATA ? wire_padded(call->data_bytes) : 0;
     out = call_reply_begin(rpc, call->proc->reply_bytes + call->list_bytes + copied);
-    if (out != NULL)
+    if (out != NULL) {
+        results = out->p;
         encode(call, out);
+    }
+    if (call->replay.entry != NULL)
+        remember(call, results, out);
     release(call);
     nfs3_stats_count(&call->worker->stats.nfs3, rpc->proc, call->res.status);
     if (out != NULL)
@@ -162,6 +183,14 @@ told_node(struct nfs3_call *call, int err)
     call->op.attr = call->node_attr;
     call->op.wcc.after = call->node_attr;
     return answer(call, call->refusal);
+}
+
+/* Refused without a node to tell of. */
+static int
+refuse(struct nfs3_call *call, int err)
+{
+    call->refusal = err;
+    return answer(call, err);
 }
 
 /* Refused: the nodes that are known tell their attributes. */
@@ -202,7 +231,7 @@ static int
 got_node(struct nfs3_call *call, int err)
 {
     if (err < 0)
-        return answer(call, err);
+        return refuse(call, err);
     call->node = call->op.r.get.node;
     if (call->proc->second == NULL || call->refusal != 0)
         return ask(call);
@@ -259,7 +288,7 @@ start(struct nfs3_call *call)
     if (err == -EINPROGRESS)
         return STORE_PENDING;
     if (err < 0)
-        return answer(call, err);
+        return refuse(call, err);
     call->device = export_view_device(call->view, call->export);
     squash(call->rights, &call->rpc.auth, &call->cred, call->groups);
     if (call->proc->needs == RIGHT_WRITE && nfs3_read_only(call->export, call->rights))
@@ -324,9 +353,89 @@ answer_null(struct call *rpc)
 }
 
 static void
+perform(struct nfs3_call *call)
+{
+    init(call);
+    go(call, start(call));
+}
+
+static void
+replay(struct nfs3_call *call, const struct drc_reply *reply)
+{
+    struct call *rpc = &call->rpc;
+    struct worker *worker = rpc->transport->context;
+    struct wire_in results = { reply->results, reply->results + reply->len, false };
+    struct wire_out *out = call_reply_begin(rpc, reply->len);
+
+    nfs3_stats_count(&worker->stats.nfs3, rpc->proc, wire_get_u32(&results));
+    if (out == NULL) {
+        call_drop(rpc);
+        return;
+    }
+    wire_put_fixed(out, reply->results, reply->len);
+    call_reply_end(rpc);
+}
+
+/* Do it unless it was done before. */
+static void
+perform_once(struct nfs3_call *call)
+{
+    struct worker *worker = call->rpc.transport->context;
+    struct drc_reply reply;
+
+    switch (drc_begin(worker->shared->drc, &call->replay, &reply)) {
+    case DRC_NEW:
+        perform(call);
+        break;
+    case DRC_DONE:
+        replay(call, &reply);
+        break;
+    case DRC_RUNNING:
+        call_drop(&call->rpc);
+        break;
+    case DRC_WAIT:
+        break;
+    }
+}
+
+static void
+run_again(struct loop_message *message)
+{
+    perform_once((struct nfs3_call *)((char *)message - offsetof(struct nfs3_call, again)));
+}
+
+/* On the thread of another worker, maybe. */
+static void
+other_is_over(struct drc_call *replay_call)
+{
+    struct nfs3_call *call = (struct nfs3_call *)((char *)replay_call - offsetof(struct nfs3_call, replay));
+
+    call->again.run = run_again;
+    loop_post(call->rpc.transport->loop, &call->again);
+}
+
+/* The arguments are good; args: as they arrived. */
+static void
+begin(struct nfs3_call *call, struct wire_in args)
+{
+    struct worker *worker = call->rpc.transport->context;
+    const struct drc *drc = worker->shared->drc;
+
+    call->replay.entry = NULL;
+    if (!call->proc->replay || drc == NULL) {
+        perform(call);
+        return;
+    }
+    drc_identify(drc, &call->rpc, args, &call->replay);
+    call->replay.ready = call->rpc.stream ? other_is_over : NULL;   /* who lost a datagram asks again by himself */
+    perform_once(call);
+}
+
+static void
 nfs3_dispatch(struct call *rpc)
 {
     struct nfs3_call *call = (struct nfs3_call *)rpc;
+    const struct wire_in args = rpc->args;
 
     call->proc = nfs3_proc(rpc->proc);
     if (call->proc == NULL) {
@@ -336,8 +445,7 @@ nfs3_dispatch(struct call *rpc)
     } else if (!call->proc->decode(&rpc->args, &call->args)) {
         call_reply_error(rpc, CALL_GARBAGE_ARGS, 0, 0);
     } else {
-        init(call);
-        go(call, start(call));
+        begin(call, args);
     }
 }
 

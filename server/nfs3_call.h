@@ -14,6 +14,8 @@
 
 #include "rpc/buf.h"
 #include "rpc/call.h"
+#include "rpc/drc.h"
+#include "rpc/loop.h"
 #include "rpc/program.h"
 #include "server/export_view.h"
 #include "server/exports.h"
@@ -104,6 +106,8 @@ struct nfs3_call {
     struct call rpc;                    /* first */
     const struct nfs3_proc *proc;
     struct worker *worker;
+    struct drc_call replay;             /* of procedures that are replayed */
+    struct loop_message again;          /* the same call, made over another connection, is over */
     struct export_view *view;           /* keeps the exports; released with the call */
     const struct export *export;
     const struct export_rights *rights;
@@ -112,7 +116,7 @@ struct nfs3_call {
     struct store_cred cred;
     gid_t groups[CALL_GIDS_MAX];
     int (*step)(struct nfs3_call *call, int err);   /* what follows the operation under way */
-    int refusal;                        /* -errno: to be answered without asking the store */
+    int refusal;                        /* -errno: answered without having asked the store */
     struct store_attr node_attr;        /* of node, while a refusal looks at other */
     struct store_id ids[2];
     struct store_node *node;            /* what the first handle names; a reference */

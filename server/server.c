@@ -103,6 +103,7 @@ set_up_shared(struct server *server)
     shared->mounts = server->mounts;
     shared->hosts = server->hosts;
     shared->pool = server->pool;
+    shared->drc = server->drc;
     shared->programs = programs;
     shared->nprograms = sizeof(programs) / sizeof(programs[0]);
     shared->call_size = MAX(sizeof(struct nfs3_call), sizeof(struct mount3_call));
@@ -237,6 +238,18 @@ log_start(const struct server *server)
 }
 
 static int
+open_drc(struct server *server)
+{
+    const struct drc_config config = {
+        .entries = server->settings.drc_entries,
+        .hash = siphash,
+        .now_ms = server_now_ms,
+    };
+
+    return config.entries > 0 ? drc_new(&config, &server->drc) : 0;
+}
+
+static int
 open_control(struct server *server, char *error, size_t error_size)
 {
     const struct control_config config = {
@@ -269,6 +282,9 @@ start(struct server *server, const struct server_config *config, char *error, si
     err = pool_new(server->settings.threads, &server->pool);
     if (err < 0)
         return server_explain(err, "the pool of threads", error, error_size);
+    err = open_drc(server);
+    if (err < 0)
+        return server_explain(err, "the replay cache", error, error_size);
     err = open_sockets(server, config, workers, error, error_size);
     if (err == 0 && config->control)
         err = open_control(server, error, error_size);
@@ -353,6 +369,7 @@ server_free(struct server *server)
     listen_close(&server->nfs_sockets);
     if (server->pool != NULL)
         pool_free(server->pool);
+    drc_free(server->drc);
     if (server->mounts != NULL && mount_list_save(server->mounts, server->state) < 0)
         log_warn(&server->log, "the MOUNT list cannot be kept in %s", state_dir(server->state));
     mount_list_free(server->mounts);

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "rpc/drc.h"
 #include "server/exports.h"
 #include "server/hosts.h"
 #include "server/log.h"
@@ -66,6 +67,7 @@ struct server_stats {
     uint64_t unknown_errors;            /* told as NFS3ERR_IO */
     uint64_t nfs3[NFS3_STATS_PROCS][NFS3_STATS_PLACES];
     struct pool_stats pool;
+    struct drc_stats drc;
     uint64_t buffer_bytes, buffer_bytes_max;
     size_t mounts;                      /* entries of the MOUNT list */
 };

@@ -66,6 +66,8 @@ server_stats(struct server *server, struct server_stats *stats)
     for (unsigned i = 0; i < server->nworkers; i++)
         add_worker(stats, server->workers[i]);
     pool_read_stats(server->pool, &stats->pool);
+    if (server->drc != NULL)
+        drc_read_stats(server->drc, &stats->drc);
     add(&stats->buffer_bytes, &server->shared.transport.budget.used_bytes);
     stats->buffer_bytes_max = server->shared.transport.budget.max_bytes;
     stats->mounts = mount_list_count(server->mounts);

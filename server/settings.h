@@ -37,6 +37,7 @@ struct settings {
     uint32_t udp_buffer;                /* bytes */
     uint32_t backlog;
     uint32_t drain_timeout;             /* seconds */
+    uint32_t drc_entries;               /* replies kept for calls that are sent again; 0: none */
     uint32_t mount_list;                /* entries remembered for showmount */
     uint32_t host_cache;                /* answers about names and addresses of clients */
     uint32_t host_ttl;                  /* seconds that such an answer is good for */

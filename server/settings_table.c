@@ -70,6 +70,9 @@ const struct setting settings_table[] = {
       .help = "Connections that may wait to be accepted." },
     { "drain_timeout", NUMBER(drain_timeout, "seconds", 0, 3600), .initial = "5", .live = true,
       .help = "How long calls under way may take to finish when the server is stopped." },
+    { "drc_entries", NUMBER(drc_entries, "entries", 0, 10000000), .initial = "16384",
+      .help = "Replies that are kept for two minutes, so that a call that is sent again is not done again; each takes "
+              "about 450 bytes, the oldest make room, and 0 keeps none." },
     { "mount_list", NUMBER(mount_list, "entries", 0, 1000000), .initial = "4096",
       .help = "Mounts that are remembered for showmount -a." },
     { "host_cache", NUMBER(host_cache, "entries", 64, 1000000), .initial = "4096",

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "rpc/drc.h"
 #include "rpc/loop.h"
 #include "rpc/program.h"
 #include "rpc/transport.h"
@@ -32,6 +33,7 @@ struct worker_shared {
     const struct log *log;
     const struct fh_key *key;           /* of all handles */
     struct mount_list *mounts;
+    struct drc *drc;                    /* NULL: calls are never replayed */
     struct hosts *hosts;                /* what names in the exports mean */
     struct pool *pool;                  /* threads that may block */
     struct transport_shared transport;

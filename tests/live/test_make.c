@@ -592,8 +592,10 @@ what_is_made_is_there_after_a_restart(void **state)
 static void
 squashed_callers_act_as_the_anonymous_user(void **state)
 {
-    struct live_options options = { "rw,insecure,all_squash,anonuid=1001,anongid=2000",
-                                    "rw,insecure,root_squash,anonuid=1002,anongid=2000", NULL, false };
+    const struct live_options options = {
+        .export_options = "rw,insecure,all_squash,anonuid=1001,anongid=2000",
+        .second_options = "rw,insecure,root_squash,anonuid=1002,anongid=2000",
+    };
     struct live *srv = *state;
     nfs_fh3 second, file;
 

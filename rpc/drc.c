@@ -1,0 +1,410 @@
+/*
+ * rpc/drc.c - the duplicate request cache; see drc.h.
+ *
+ * An entry is made when a call begins, and becomes a reply when it ends. Entries of calls that run are in no list but
+ * their bucket's, so that nothing can push them out; those with a reply are in one of two rows, oldest first, for calls
+ * that carry data and for others.
+ */
+#include "rpc/drc.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/param.h>
+#include <sys/queue.h>
+#include <sys/random.h>
+
+#include "rpc/call.h"
+#include "rpc/source.h"
+
+#define PARTS_MAX 16
+#define PART_ENTRIES 256                /* at least, where there is more than one part */
+#define WHOLE_BYTES 1024                /* arguments up to here are digested whole; longer ones carry data ... */
+#define HEAD_BYTES 256                  /* ... and of these the beginning, as knfsd does (RC_CSUMLEN) */
+
+enum kind { KIND_NAMES, KIND_DATA, KINDS };
+
+struct drc_entry {
+    LIST_ENTRY(drc_entry) chain;        /* in its bucket */
+    TAILQ_ENTRY(drc_entry) age;         /* in the row of its kind, or of those that are free */
+    struct drc_key key;
+    const void *origin;
+    struct drc_call *waiting;           /* for the end of the call that runs */
+    uint64_t expires_ms;                /* of a reply */
+    bool running;
+    uint16_t len;
+    uint8_t results[DRC_REPLY_MAX];
+};
+
+LIST_HEAD(bucket, drc_entry);
+TAILQ_HEAD(row, drc_entry);
+
+struct counters {
+    _Atomic uint64_t hits, misses, dropped, waited, evicted, unkept;
+};
+
+struct part {
+    _Alignas(64) pthread_mutex_t lock;
+    struct drc_entry *entries;
+    size_t max, used;                   /* entries; those from `used` on were never touched */
+    struct bucket *buckets;
+    size_t mask;
+    struct row free;
+    struct row replies[KINDS];
+    size_t held[KINDS];                 /* entries, running ones included */
+    struct counters counters;           /* written with the lock held */
+};
+
+struct drc {
+    struct part parts[PARTS_MAX];
+    unsigned nparts;                    /* a power of two */
+    uint8_t hash_key[16];
+    uint64_t (*hash)(const uint8_t key[16], const void *data, size_t len);
+    uint64_t (*now_ms)(void);
+};
+
+_Static_assert(sizeof(struct drc_key) == 64, "no padding");
+_Static_assert(DRC_REPLY_MAX <= UINT16_MAX, "fits len");
+
+static int
+part_init(struct part *part, size_t entries)
+{
+    size_t buckets = 1;
+
+    while (buckets < entries)
+        buckets *= 2;
+    pthread_mutex_init(&part->lock, NULL);
+    TAILQ_INIT(&part->free);
+    for (unsigned kind = 0; kind < KINDS; kind++)
+        TAILQ_INIT(&part->replies[kind]);
+    part->max = entries;
+    part->mask = buckets - 1;
+    part->entries = calloc(entries, sizeof(part->entries[0]));
+    part->buckets = calloc(buckets, sizeof(part->buckets[0]));
+    return part->entries == NULL || part->buckets == NULL ? -ENOMEM : 0;
+}
+
+static void
+part_fini(struct part *part)
+{
+    free(part->entries);
+    free(part->buckets);
+    pthread_mutex_destroy(&part->lock);
+}
+
+int
+drc_new(const struct drc_config *config, struct drc **out)
+{
+    unsigned nparts = 1;
+    struct drc *drc = aligned_alloc(_Alignof(struct drc), sizeof(*drc));
+    int err = 0;
+
+    if (drc == NULL)
+        return -ENOMEM;
+    memset(drc, 0, sizeof(*drc));
+    drc->hash = config->hash;
+    drc->now_ms = config->now_ms;
+    while (nparts < PARTS_MAX && config->entries / (2 * nparts) >= PART_ENTRIES)
+        nparts *= 2;
+    for (; drc->nparts < nparts && err == 0; drc->nparts++)
+        err = part_init(&drc->parts[drc->nparts],
+                        config->entries / nparts + (drc->nparts < config->entries % nparts ? 1 : 0));
+    if (err == 0 && getrandom(drc->hash_key, sizeof(drc->hash_key), 0) != sizeof(drc->hash_key))
+        err = -EIO;
+    if (err < 0) {
+        drc_free(drc);
+        return err;
+    }
+    *out = drc;
+    return 0;
+}
+
+void
+drc_free(struct drc *drc)
+{
+    if (drc == NULL)
+        return;
+    for (unsigned i = 0; i < drc->nparts; i++)
+        part_fini(&drc->parts[i]);
+    free(drc);
+}
+
+static void
+put_peer(const struct sockaddr_storage *peer, struct drc_key *key)
+{
+    const struct sockaddr_in *in = (const struct sockaddr_in *)peer;
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
+
+    key->family = (uint8_t)peer->ss_family;
+    if (peer->ss_family == AF_INET6) {
+        memcpy(key->address, &in6->sin6_addr, sizeof(in6->sin6_addr));
+        key->scope = in6->sin6_scope_id;
+        key->port = in6->sin6_port;
+    } else {
+        memcpy(key->address, &in->sin_addr, sizeof(in->sin_addr));
+        key->port = in->sin_port;
+    }
+}
+
+void
+drc_identify(const struct drc *drc, const struct call *call, struct wire_in args, struct drc_call *out)
+{
+    struct drc_key *key = &out->key;
+    size_t len = wire_left(&args);
+
+    *key = (struct drc_key){
+        .digest = drc->hash(drc->hash_key, args.p, len <= WHOLE_BYTES ? len : HEAD_BYTES),
+        .xid = call->xid,
+        .prog = call->prog,
+        .vers = call->vers,
+        .proc = call->proc,
+        .args_bytes = (uint32_t)len,
+        .flavor = call->auth.flavor,
+        .stream = call->stream,
+    };
+    if (call->auth.flavor == CALL_AUTH_SYS) {
+        key->uid = call->auth.uid;
+        key->gid = call->auth.gid;
+    }
+    put_peer(&call->peer, key);
+    out->place = drc->hash(drc->hash_key, key, sizeof(*key));
+    out->origin = call->source;
+    out->entry = NULL;
+}
+
+static enum kind
+kind_of(const struct drc_key *key)
+{
+    return key->args_bytes <= WHOLE_BYTES ? KIND_NAMES : KIND_DATA;
+}
+
+static struct part *
+part_of(struct drc *drc, const struct drc_call *call)
+{
+    return &drc->parts[(call->place >> 32) & (drc->nparts - 1)];
+}
+
+/* The lock is held from here on. */
+
+static void
+count(_Atomic uint64_t *counter)
+{
+    stat_add(counter, 1);
+}
+
+static struct drc_entry *
+find(struct part *part, const struct drc_call *call)
+{
+    struct drc_entry *entry;
+
+    LIST_FOREACH(entry, &part->buckets[call->place & part->mask], chain)
+        if (memcmp(&entry->key, &call->key, sizeof(entry->key)) == 0)
+            return entry;
+    return NULL;
+}
+
+/* Take an entry out of its bucket; it is in no row. */
+static void
+unhook(struct part *part, struct drc_entry *entry)
+{
+    LIST_REMOVE(entry, chain);
+    part->held[kind_of(&entry->key)]--;
+}
+
+static void
+take_reply(struct part *part, struct drc_entry *entry)
+{
+    TAILQ_REMOVE(&part->replies[kind_of(&entry->key)], entry, age);
+    unhook(part, entry);
+}
+
+/* The reply that makes room: one that has expired, else the oldest of those that have more than their half. */
+static struct drc_entry *
+oldest(struct part *part, enum kind kind, uint64_t now_ms)
+{
+    struct drc_entry *mine = TAILQ_FIRST(&part->replies[kind]);
+    struct drc_entry *theirs = TAILQ_FIRST(&part->replies[kind == KIND_DATA ? KIND_NAMES : KIND_DATA]);
+
+    if (theirs == NULL || (mine != NULL && now_ms >= mine->expires_ms))
+        return mine;
+    if (mine == NULL || now_ms >= theirs->expires_ms)
+        return theirs;
+    return part->held[kind] * 2 < part->max ? theirs : mine;
+}
+
+/* An entry that is in no list; NULL when calls that run hold them all. */
+static struct drc_entry *
+make_room(struct part *part, enum kind kind, uint64_t now_ms)
+{
+    struct drc_entry *entry = TAILQ_FIRST(&part->free);
+
+    if (entry != NULL) {
+        TAILQ_REMOVE(&part->free, entry, age);
+        return entry;
+    }
+    if (part->used < part->max)
+        return &part->entries[part->used++];
+    entry = oldest(part, kind, now_ms);
+    if (entry == NULL)
+        return NULL;
+    if (now_ms < entry->expires_ms)
+        count(&part->counters.evicted);
+    take_reply(part, entry);
+    return entry;
+}
+
+static enum drc_verdict
+begin_new(struct part *part, struct drc_call *call, uint64_t now_ms)
+{
+    enum kind kind = kind_of(&call->key);
+    struct drc_entry *entry = make_room(part, kind, now_ms);
+
+    count(&part->counters.misses);
+    call->entry = entry;
+    if (entry == NULL) {
+        count(&part->counters.unkept);
+        return DRC_NEW;
+    }
+    entry->key = call->key;
+    entry->origin = call->origin;
+    entry->waiting = NULL;
+    entry->running = true;
+    LIST_INSERT_HEAD(&part->buckets[call->place & part->mask], entry, chain);
+    part->held[kind]++;
+    return DRC_NEW;
+}
+
+static enum drc_verdict
+meet(struct part *part, struct drc_entry *running, struct drc_call *call)
+{
+    if (call->ready == NULL || call->origin == running->origin) {
+        count(&part->counters.dropped);
+        return DRC_RUNNING;
+    }
+    count(&part->counters.waited);
+    call->next = running->waiting;
+    running->waiting = call;
+    return DRC_WAIT;
+}
+
+static void
+put_last(struct part *part, struct drc_entry *entry, uint64_t now_ms)
+{
+    entry->expires_ms = now_ms + DRC_KEEP_MS;
+    TAILQ_INSERT_TAIL(&part->replies[kind_of(&entry->key)], entry, age);
+}
+
+static enum drc_verdict
+answer(struct part *part, struct drc_entry *entry, struct drc_reply *reply, uint64_t now_ms)
+{
+    count(&part->counters.hits);
+    TAILQ_REMOVE(&part->replies[kind_of(&entry->key)], entry, age);
+    put_last(part, entry, now_ms);
+    memcpy(reply->results, entry->results, entry->len);
+    reply->len = entry->len;
+    return DRC_DONE;
+}
+
+enum drc_verdict
+drc_begin(struct drc *drc, struct drc_call *call, struct drc_reply *reply)
+{
+    struct part *part = part_of(drc, call);
+    uint64_t now_ms = drc->now_ms();
+    struct drc_entry *entry;
+    enum drc_verdict verdict;
+
+    pthread_mutex_lock(&part->lock);
+    entry = find(part, call);
+    if (entry != NULL && !entry->running && now_ms >= entry->expires_ms) {
+        take_reply(part, entry);
+        TAILQ_INSERT_HEAD(&part->free, entry, age);
+        entry = NULL;
+    }
+    if (entry == NULL)
+        verdict = begin_new(part, call, now_ms);
+    else if (entry->running)
+        verdict = meet(part, entry, call);
+    else
+        verdict = answer(part, entry, reply, now_ms);
+    pthread_mutex_unlock(&part->lock);
+    return verdict;
+}
+
+/* Without the lock; what is woken may be gone when ready() returns. */
+static void
+wake(struct drc_call *waiting)
+{
+    struct drc_call *next;
+
+    for (; waiting != NULL; waiting = next) {
+        next = waiting->next;
+        waiting->ready(waiting);
+    }
+}
+
+void
+drc_keep(struct drc *drc, struct drc_call *call, const uint8_t *results, size_t len)
+{
+    struct part *part = part_of(drc, call);
+    struct drc_entry *entry = call->entry;
+    uint64_t now_ms = drc->now_ms();
+    struct drc_call *waiting;
+
+    if (len > DRC_REPLY_MAX) {
+        drc_forget(drc, call);
+        return;
+    }
+    pthread_mutex_lock(&part->lock);
+    assert(entry->running);
+    memcpy(entry->results, results, len);
+    entry->len = (uint16_t)len;
+    entry->running = false;
+    waiting = entry->waiting;
+    put_last(part, entry, now_ms);
+    pthread_mutex_unlock(&part->lock);
+    call->entry = NULL;
+    wake(waiting);
+}
+
+void
+drc_forget(struct drc *drc, struct drc_call *call)
+{
+    struct part *part = part_of(drc, call);
+    struct drc_entry *entry = call->entry;
+    struct drc_call *waiting;
+
+    pthread_mutex_lock(&part->lock);
+    assert(entry->running);
+    waiting = entry->waiting;
+    unhook(part, entry);
+    TAILQ_INSERT_HEAD(&part->free, entry, age);
+    pthread_mutex_unlock(&part->lock);
+    call->entry = NULL;
+    wake(waiting);
+}
+
+static void
+add(uint64_t *sum, const _Atomic uint64_t *counter)
+{
+    *sum += atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+void
+drc_read_stats(const struct drc *drc, struct drc_stats *stats)
+{
+    *stats = (struct drc_stats){ 0 };
+    for (unsigned i = 0; i < drc->nparts; i++) {
+        const struct counters *counters = &drc->parts[i].counters;
+
+        add(&stats->hits, &counters->hits);
+        add(&stats->misses, &counters->misses);
+        add(&stats->dropped, &counters->dropped);
+        add(&stats->waited, &counters->waited);
+        add(&stats->evicted, &counters->evicted);
+        add(&stats->unkept, &counters->unkept);
+    }
+}
