@@ -68,6 +68,7 @@ struct server_stats {
     uint64_t nfs3[NFS3_STATS_PROCS][NFS3_STATS_PLACES];
     struct pool_stats pool;
     struct drc_stats drc;
+    uint64_t flushes, flushed_calls;    /* of the exports that are served now: flushes, and the calls they served */
     uint64_t buffer_bytes, buffer_bytes_max;
     size_t mounts;                      /* entries of the MOUNT list */
 };

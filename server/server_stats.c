@@ -59,12 +59,39 @@ add_worker(struct server_stats *stats, const struct worker *worker)
             add(&stats->nfs3[proc][place], &worker->stats.nfs3.replies[proc][place]);
 }
 
+/* Exports of one directory share its store. */
+static bool
+is_counted(const struct exports *set, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (set->list[i].store == set->list[n].store)
+            return true;
+    }
+    return false;
+}
+
+static void
+add_stores(struct server_stats *stats, struct server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    for (size_t i = 0; i < server->exports->count; i++) {
+        const struct store *store = server->exports->list[i].store;
+
+        if (is_counted(server->exports, i))
+            continue;
+        add(&stats->flushes, &store->flushes);
+        add(&stats->flushed_calls, &store->flushed_calls);
+    }
+    pthread_mutex_unlock(&server->lock);
+}
+
 void
 server_stats(struct server *server, struct server_stats *stats)
 {
     *stats = (struct server_stats){ 0 };
     for (unsigned i = 0; i < server->nworkers; i++)
         add_worker(stats, server->workers[i]);
+    add_stores(stats, server);
     pool_read_stats(server->pool, &stats->pool);
     if (server->drc != NULL)
         drc_read_stats(server->drc, &stats->drc);

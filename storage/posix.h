@@ -16,7 +16,4 @@ struct posix_config {
  */
 int posix_new(const struct posix_config *config, struct store **store);
 
-/* How many flushes of files there were, and how many WRITE and COMMIT calls they served together. Any thread. */
-void posix_flush_stats(struct store *store, uint64_t *flushes, uint64_t *calls);
-
 #endif

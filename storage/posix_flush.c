@@ -52,8 +52,8 @@ start_flush(struct store_op *leader)
     node->flush_round = engine_round(leader->engine);
     node->flush_data_only = only_data;
     pthread_mutex_unlock(&node->flush_lock);
-    atomic_fetch_add_explicit(&op_store(leader)->flushes, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&op_store(leader)->flushed_calls, calls, memory_order_relaxed);
+    atomic_fetch_add_explicit(&leader->store->flushes, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&leader->store->flushed_calls, calls, memory_order_relaxed);
     engine_sync(leader->engine, leader, node->flush_fd, only_data, flush_done);
 }
 
@@ -155,13 +155,6 @@ posix_flush(struct store_op *op, int fd, bool only_data, void (*step)(struct sto
         return;
     }
     if (joins)
-        atomic_fetch_add_explicit(&op_store(op)->flushed_calls, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&op->store->flushed_calls, 1, memory_order_relaxed);
     engine_park(op);
-}
-
-void
-posix_flush_stats(struct store *store, uint64_t *flushes, uint64_t *calls)
-{
-    *flushes = atomic_load_explicit(&store_of(store)->flushes, memory_order_relaxed);
-    *calls = atomic_load_explicit(&store_of(store)->flushed_calls, memory_order_relaxed);
 }

@@ -101,7 +101,6 @@ struct posix_store {
     unsigned shard_max;                 /* nodes kept in a shard */
     uint64_t max_file_size;
     uint8_t hash_key[16];
-    _Atomic uint64_t flushes, flushed_calls;
     pthread_mutex_t guard_lock;         /* SETATTR with a guard: compare and change are one */
     struct posix_paths *paths;          /* by_path only */
     struct kind_pace pace[2][STORE_KINDS];      /* [op->sync][op->kind] */

@@ -205,6 +205,8 @@ struct store {
     bool read_only;                     /* the file system is mounted read-only */
     /* The write verifier (RFC 1813 3.3.7): new at every start, and after any flush that failed. Any thread. */
     _Atomic uint64_t write_verifier;
+    /* Counters since the store was made: flushes of files, and the WRITE and COMMIT calls that they served together. */
+    _Atomic uint64_t flushes, flushed_calls;
 };
 
 /*
