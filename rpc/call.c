@@ -59,6 +59,7 @@ call_new(struct call_source *source)
     call->payload = NULL;
     call->payload_len = 0;
     call->pipe = NULL;
+    call->expected = 0;
     return call;
 }
 
@@ -113,6 +114,13 @@ call_alloc(struct call *call, size_t size)
     return space + used;
 }
 
+void
+call_expect(struct call *call, size_t bytes)
+{
+    call->source->expected_bytes += bytes - call->expected;
+    call->expected = bytes;
+}
+
 int
 call_deliver(struct call *call, struct buf *buf, const uint8_t *data, size_t len)
 {
@@ -156,6 +164,7 @@ call_end(struct call *call)
     if (source->replying == call)
         source->replying = NULL;
     source->outstanding--;
+    source->expected_bytes -= call->expected;
     call->transport->outstanding--;
     call_free(call);
     source_dirty(source);

@@ -72,11 +72,18 @@ struct call {
     const uint8_t *payload_data;
     size_t payload_len;
     struct pipe *pipe;                  /* the payload, in place of payload_data */
+    size_t expected;                    /* call_expect() */
     _Alignas(16) uint8_t small[1024];   /* the arena's first bytes */
 };
 
 /* Memory that lives as long as the call, aligned to 16; NULL when the server's memory bound is reached. */
 void *call_alloc(struct call *call, size_t size);
+
+/*
+ * The call holds, or its reply will hold, about so many bytes. They count towards reply_bytes_per_conn until it ends, so
+ * a connection with much under way is not read further.
+ */
+void call_expect(struct call *call, size_t bytes);
 
 /*
  * Begin the reply of a call that succeeded (accept_stat SUCCESS): the header is stored, and the result has room for

@@ -216,12 +216,19 @@ make_room(struct conn *conn, size_t *want)
     return 0;
 }
 
+/* Bytes of replies: not taken by the client yet, or to be expected of calls that are under way. */
+static uint64_t
+reply_bytes(const struct conn *conn)
+{
+    return conn->queued_bytes + conn->source.expected_bytes;
+}
+
 static bool
 is_full(const struct conn *conn)
 {
     const struct transport_limits *limits = conn_limits(conn);
 
-    return conn->source.outstanding >= limits->calls_per_conn || conn->queued_bytes >= limits->reply_bytes_per_conn;
+    return conn->source.outstanding >= limits->calls_per_conn || reply_bytes(conn) >= limits->reply_bytes_per_conn;
 }
 
 static bool
@@ -230,7 +237,7 @@ is_half_empty(const struct conn *conn)
     const struct transport_limits *limits = conn_limits(conn);
 
     return conn->source.outstanding <= limits->calls_per_conn / 2 &&
-           conn->queued_bytes <= limits->reply_bytes_per_conn / 2;
+           reply_bytes(conn) <= limits->reply_bytes_per_conn / 2;
 }
 
 /* No memory for now: the transport resumes us in a moment. */

@@ -19,7 +19,7 @@
 struct transport_limits {
     uint32_t record_bytes;              /* longest call accepted over TCP */
     uint32_t calls_per_conn;            /* outstanding; beyond it the connection is not read */
-    uint64_t reply_bytes_per_conn;      /* replies not taken by the client; beyond it the connection is not read */
+    uint64_t reply_bytes_per_conn;      /* held by calls, or replies not taken yet; beyond it the connection is not read */
     uint32_t connections;               /* of all workers together */
     uint32_t socket_buffer;             /* SO_SNDBUF and SO_RCVBUF of connections, in bytes; 0: the kernel tunes them */
     uint32_t udp_buffer;                /* SO_RCVBUF of UDP sockets */

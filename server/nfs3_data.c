@@ -44,6 +44,7 @@ nfs3_read_begin(struct nfs3_call *call)
     data = read_space(call, length);
     if (data == NULL)
         return -ENOMEM;
+    call_expect(&call->rpc, length);
     call->data_start = data;
     op->u.read.offset = offset;
     op->u.read.length = length;
@@ -99,6 +100,7 @@ nfs3_write_begin(struct nfs3_call *call)
 
     if (!S_ISREG(nfs3_node_type(call)) || args->count != args->data.data_len)
         return -EINVAL;
+    call_expect(&call->rpc, args->data.data_len);
     /* Taken before the data goes down: should a flush fail in between, the client has the older one and sends again. */
     call->verifier = atomic_load(&call->export->store->write_verifier);
     op->u.write.offset = args->offset;

@@ -16,7 +16,8 @@
 
 #define AUTO_WORKERS_MAX 8
 #define RECORD_MAX ((4u << 20) + (64u << 10))           /* bytes: the largest wtmax, and what is around it */
-#define REPLIES_MAX ((uint64_t)16 << 20)                /* bytes of replies that wait for one client */
+#define REPLIES_MAX ((uint64_t)32 << 20)                /* bytes of replies to come, or that wait for one client ... */
+#define REPLIES_SHARE 8                                 /* ... but not more than this part of all memory */
 #define WAITING_MAX 1024                /* calls that wait for a host name */
 #define LOGGED_EXPORTS 8                /* named in the line at the start */
 #define LOGGED_PATH 128                 /* bytes of each */
@@ -110,7 +111,7 @@ set_up_shared(struct server *server)
     shared->transport.limits = (struct transport_limits){
         .record_bytes = RECORD_MAX,
         .calls_per_conn = settings->calls_per_connection,
-        .reply_bytes_per_conn = REPLIES_MAX,
+        .reply_bytes_per_conn = MIN(REPLIES_MAX, server->settings.max_memory / REPLIES_SHARE),
         .connections = settings->max_connections,
         .socket_buffer = settings->socket_buffer,
         .udp_buffer = settings->udp_buffer,

@@ -34,11 +34,13 @@
 #define BUDGET ((uint64_t)64 << 20)
 #define SMALL_BUDGET ((uint64_t)12 << 20)
 #define TIMEOUT_MS 10000
+#define LARGE_REPLY ((size_t)1 << 20)
 
 enum {
     PROC_NULL, PROC_ECHO,               /* opaque: the same back */
     PROC_HOLD,                          /* u32: the same back, but not before ... */
     PROC_RELEASE,                       /* ... this one, and then the newest first */
+    PROC_LARGE_HOLD,                    /* as PROC_HOLD, and says that its reply will be large */
     PROC_LEND,                          /* u32 n: an opaque of n bytes, lent */
     PROC_PIPE,                          /* u32 n: the same out of a pipe */
     PROC_OVERFLOW,                      /* stores more than it asked room for */
@@ -189,6 +191,10 @@ dispatch(struct call *call)
         reply_echo(call);
         break;
     case PROC_HOLD:
+        hold(server, (struct held_call *)call);
+        break;
+    case PROC_LARGE_HOLD:
+        call_expect(call, LARGE_REPLY);
         hold(server, (struct held_call *)call);
         break;
     case PROC_RELEASE:
@@ -1208,6 +1214,46 @@ draining_answers_what_is_under_way_and_reads_no_more(void **state)
     close(udp);
 }
 
+/* How many calls are held once no more seem to come; at least one. */
+static unsigned
+wait_for_held(struct server *server)
+{
+    uint64_t end = now_ms() + TIMEOUT_MS;
+
+    while (atomic_load(&server->held_count) == 0 && now_ms() < end)
+        sleep_ms(1);
+    sleep_ms(100);
+    return atomic_load(&server->held_count);
+}
+
+static void
+calls_that_will_have_large_replies_are_taken_up_to_the_bound(void **state)
+{
+    struct server *server = *state;
+    int fd = connect_to(server, SOCK_STREAM, "127.0.0.1");
+    uint8_t data[64 * 20], reply[64];
+    size_t len = 0;
+
+    for (uint32_t i = 0; i < 20; i++)
+        len += put_call_u32(data + len, true, i, PROC_LARGE_HOLD, i);
+    send_all(fd, data, len);
+    for (uint32_t answered = 0; answered < 20;) {
+        struct release_message *message = calloc(1, sizeof(*message));
+        unsigned held = wait_for_held(server);
+
+        assert_non_null(message);
+        assert_in_range(held, 1, REPLY_BYTES_MAX / LARGE_REPLY);
+        message->message.run = release;
+        message->server = server;
+        loop_post(server->transport->loop, &message->message);
+        for (unsigned i = 0; i < held; i++, answered++) {
+            len = receive_reply(fd, reply, sizeof(reply));
+            expect_success(reply, len, u32_at(reply));
+        }
+    }
+    close(fd);
+}
+
 static void
 draining_gives_up_after_its_timeout(void **state)
 {
@@ -1248,18 +1294,6 @@ send_large_calls(void *context)
     free(args);
     free(data);
     return NULL;
-}
-
-/* How many calls are held once no more seem to come; at least one. */
-static unsigned
-wait_for_held(struct server *server)
-{
-    uint64_t end = now_ms() + TIMEOUT_MS;
-
-    while (atomic_load(&server->held_count) == 0 && now_ms() < end)
-        sleep_ms(1);
-    sleep_ms(100);
-    return atomic_load(&server->held_count);
 }
 
 static void
@@ -1432,6 +1466,7 @@ main(void)
         SERVED(lent_bytes_arrive_with_their_padding),
         SERVED(bytes_of_a_pipe_arrive_with_their_padding),
         SERVED(a_client_that_leaves_takes_its_pipes_along),
+        SERVED(calls_that_will_have_large_replies_are_taken_up_to_the_bound),
         SERVED(refusals_leave_the_connection_in_step),
         SERVED(a_writer_that_runs_full_becomes_a_system_error),
         SERVED(a_call_has_as_much_memory_as_it_wants),
