@@ -129,6 +129,22 @@ posix_learn(const struct store_op *op, uint64_t started_ns, bool inline_run)
         learn_elsewhere(pace, took, allowance);
 }
 
+static bool
+posix_read_only(struct store *store)
+{
+    struct statfs sfs;
+
+    return fstatfs(store_of(store)->mount_fd, &sfs) == 0 && (sfs.f_flags & ST_RDONLY) != 0;
+}
+
+/* The file system may have turned read-only under us: from now on that is known before anything is tried. */
+static void
+note_read_only(struct store_op *op)
+{
+    if (op->err == -EROFS && posix_read_only(op->store))
+        atomic_store_explicit(&op->store->read_only, true, memory_order_relaxed);
+}
+
 /* On a thread of the pool. */
 static void
 run_and_learn(struct store_op *op)
@@ -138,6 +154,7 @@ run_and_learn(struct store_op *op)
 
     memcpy(&run, &op->private[5], sizeof(run));
     run(op);
+    note_read_only(op);
     posix_learn(op, started, false);
 }
 
@@ -149,6 +166,7 @@ posix_run(struct store_op *op, void (*run)(struct store_op *op))
     if (posix_runs_inline(op)) {
         started = posix_now_ns();
         run(op);
+        note_read_only(op);
         posix_learn(op, started, true);
         return op->err;
     }
@@ -265,6 +283,7 @@ static const struct store_ops posix_ops = {
     .put = posix_put,
     .id = posix_node_id,
     .type = posix_node_type,
+    .read_only = posix_read_only,
     .free = posix_free,
 };
 
@@ -400,7 +419,7 @@ posix_new(const struct posix_config *config, struct store **store)
         goto fail;
     read_fsid(ps, fd, &sfs);
     ps->never_waits = sfs.f_type == TMPFS_MAGIC || sfs.f_type == RAMFS_MAGIC;
-    ps->store.read_only = (sfs.f_flags & ST_RDONLY) != 0;
+    atomic_init(&ps->store.read_only, (sfs.f_flags & ST_RDONLY) != 0);
     ps->max_file_size = probe_max_file_size(fd);
     store_renew_verifier(&ps->store);
     *store = &ps->store;

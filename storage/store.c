@@ -181,6 +181,18 @@ store_node_type(const struct store *store, const struct store_node *node)
     return store->ops->type(node);
 }
 
+bool
+store_read_only(struct store *store)
+{
+    bool now;
+
+    if (!atomic_load_explicit(&store->read_only, memory_order_relaxed))
+        return false;
+    now = store->ops->read_only(store);
+    atomic_store_explicit(&store->read_only, now, memory_order_relaxed);
+    return now;
+}
+
 void
 store_renew_verifier(struct store *store)
 {

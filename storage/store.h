@@ -195,6 +195,7 @@ struct store_ops {
     void (*put)(struct store_node *node);
     const struct store_id *(*id)(const struct store_node *node);
     mode_t (*type)(const struct store_node *node);
+    bool (*read_only)(struct store *store);                             /* NULL: never; otherwise asks the system */
     void (*free)(struct store *store);
 };
 
@@ -202,7 +203,7 @@ struct store {
     const struct store_ops *ops;
     struct store_node *root;            /* held by the store */
     uint64_t fsid_hint[2];              /* the file system's UUID or what comes nearest; names the export when it has no fsid= */
-    bool read_only;                     /* the file system is mounted read-only */
+    _Atomic bool read_only;             /* the file system was mounted read-only when it was last looked at */
     /* The write verifier (RFC 1813 3.3.7): new at every start, and after any flush that failed. Any thread. */
     _Atomic uint64_t write_verifier;
     /* Counters since the store was made: flushes of files, and the WRITE and COMMIT calls that they served together. */
@@ -277,6 +278,12 @@ void store_put(struct store *store, struct store_node *node);
 /* The node's id and its S_IFMT type, neither of which ever changes. The id lives as long as the reference. */
 const struct store_id *store_node_id(const struct store *store, const struct store_node *node);
 mode_t store_node_type(const struct store *store, const struct store_node *node);
+
+/*
+ * Whether nothing can be changed because the file system is mounted read-only. It is asked again as long as that is so: a
+ * disk that is made writable again needs no restart. Any thread.
+ */
+bool store_read_only(struct store *store);
 
 /* A fresh write verifier, unlike any before it. Any thread. */
 void store_renew_verifier(struct store *store);
