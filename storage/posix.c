@@ -255,10 +255,12 @@ posix_free(struct store *store)
 {
     struct posix_store *ps = store_of(store);
 
+    posix_writable_stop(ps);
     posix_nodes_fini(ps);
     if (ps->root != NULL)
         posix_put(&ps->root->base);
     posix_paths_free(ps->paths);
+    posix_writable_fini(ps);
     if (ps->tree_fd >= 0)
         close(ps->tree_fd);
     pthread_mutex_destroy(&ps->guard_lock);
@@ -401,6 +403,7 @@ posix_new(const struct posix_config *config, struct store **store)
     ps->inline_mode = config->inline_mode;
     ps->tree_fd = -1;
     pthread_mutex_init(&ps->guard_lock, NULL);
+    posix_writable_init(ps);
     posix_nodes_init(ps, config->max_open);
     init_pace(ps);
     if (getrandom(ps->hash_key, sizeof(ps->hash_key), 0) != sizeof(ps->hash_key)) {

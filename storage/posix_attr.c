@@ -225,15 +225,13 @@ set_size(struct store_op *op, struct posix_node *node, uint64_t size, const stru
     err = posix_may_access(op, node, true, st);
     if (err < 0)
         return err;
-    fd = posix_io_fd(ps, node, true);
+    fd = posix_write_begin(ps, node);
     if (fd < 0)
         return fd;
     cred_assume(op->cred);
-    if (ftruncate(fd, (off_t)size) < 0) {
-        err = -errno;
-        return err == -EINVAL && size > ps->max_file_size ? -EFBIG : err;
-    }
-    return 0;
+    err = ftruncate(fd, (off_t)size) < 0 ? -errno : 0;
+    posix_write_end(node);
+    return err == -EINVAL && size > ps->max_file_size ? -EFBIG : err;
 }
 
 static bool
@@ -254,7 +252,7 @@ flush_attributes(struct posix_store *ps, struct posix_node *node)
         /* Nothing opens a device or a link to flush it: its directory's file system takes it along. */
         return syncfs(ps->mount_fd) < 0 && errno != EBADF ? -errno : 0;
     }
-    fd = posix_io_fd(ps, node, false);
+    fd = posix_read_fd(ps, node);
     if (fd < 0)
         return fd;
     if (fsync(fd) < 0 && errno != EINVAL && errno != EROFS)

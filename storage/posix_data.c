@@ -73,6 +73,8 @@ read_cached(const struct posix_store *ps, const struct store_op *op, int fd)
         n = preadv2(fd, &iov, 1, (off_t)op->u.read.offset, 0);
     else
         n = preadv2(fd, &iov, 1, (off_t)op->u.read.offset, RWF_NOWAIT);
+    if (n < 0 && errno == EBADF)
+        return -EACCES;                 /* open for writing only: an ordinary user's file that he may not read */
     if (n < 0)
         return errno == EOPNOTSUPP || errno == EINTR ? -EAGAIN : -errno;
     return n;
@@ -132,7 +134,7 @@ posix_read(struct store_op *op)
         err = posix_may_access(op, node, false, NULL);
     if (err < 0 || op->u.read.length == 0 || op->u.read.offset > INT64_MAX)
         return end_read(op, err);
-    fd = posix_io_fd(ps, node, false);
+    fd = posix_read_fd(ps, node);
     if (fd < 0)
         return end_read(op, fd);
     if (op->u.read.length > INT64_MAX - op->u.read.offset)
@@ -220,6 +222,7 @@ write_step(struct store_op *op)
                      op->u.write.length - *done, op->u.write.offset + *done, write_step);
         return;
     }
+    posix_write_end(node_of(op->node));
     if (op->io_result < 0 && *done == 0) {
         end_write(op, op->io_result);
         engine_finish(op);
@@ -273,14 +276,13 @@ posix_write(struct store_op *op)
     err = check_write(op, node);
     if (err < 0)
         return end_write(op, err);
-    fd = posix_io_fd(ps, node, true);
+    fd = posix_write_begin(ps, node);
     if (fd < 0)
         return end_write(op, fd);
     op->private[P_FD] = (uint64_t)fd;
-    if (op->u.write.length == 0)
-        return after_write(op, false);
-    if (posix_runs_inline(op)) {
-        err = write_here(op, fd);
+    if (op->u.write.length == 0 || posix_runs_inline(op)) {
+        err = op->u.write.length == 0 ? 0 : write_here(op, fd);
+        posix_write_end(node);
         return err < 0 ? end_write(op, err) : after_write(op, false);
     }
     op->private[P_STARTED] = posix_now_ns();
@@ -321,7 +323,7 @@ posix_commit(struct store_op *op)
     posix_change_begin(node, &op->wcc, &op->private[P_CHANGE]);
     if (err < 0 || !op->sync)
         return end_commit(op, err);
-    fd = posix_io_fd(ps, node, false);
+    fd = posix_read_fd(ps, node);
     if (fd < 0)
         return end_commit(op, fd);
     posix_flush(op, fd, false, commit_flushed);

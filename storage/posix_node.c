@@ -164,6 +164,7 @@ free_node(struct posix_node *node)
 {
     int io_fd = atomic_load(&node->io_fd);
 
+    posix_forget_writable(store_of(node->base.store), node);
     if (io_fd >= 0 && io_fd != node->fd)
         close(io_fd);
     if (node->fd >= 0)
@@ -479,13 +480,12 @@ insert(struct posix_store *ps, struct posix_node *node)
     put_list(closed);
     if (other == NULL)
         return node;
-    free_node(node);
+    posix_put(&node->base);
     return other;
 }
 
-/* Descriptors have run out: close half of what can be closed. */
-static void
-relieve(struct posix_store *ps)
+void
+posix_relieve(struct posix_store *ps)
 {
     for (size_t i = 0; i < NODE_SHARDS; i++) {
         struct node_shard *shard = &ps->shards[i];
@@ -504,7 +504,7 @@ open_id_patiently(struct posix_store *ps, const struct store_id *id, int flags)
     int fd = open_id(ps, id, flags);
 
     if (fd == -EMFILE || fd == -ENFILE) {
-        relieve(ps);
+        posix_relieve(ps);
         fd = open_id(ps, id, flags);
     }
     return fd;
@@ -567,6 +567,7 @@ posix_adopt(struct posix_store *ps, const struct store_id *id, const struct stat
         close(fd);
         return;
     }
+    posix_note_writable(ps, node);
     posix_put(&insert(ps, node)->base);
 }
 
@@ -608,71 +609,6 @@ posix_forget_ino(struct posix_store *ps, const struct stat *st)
     if (fstat(node->fd, &now) == 0 && now.st_nlink == 0)
         posix_forget(ps, node);
     posix_put(&node->base);
-}
-
-/* Open for data: both ways if that is possible, else for reading; notes why writing is not possible. */
-static int
-open_data(struct posix_store *ps, struct posix_node *node, int *write_err)
-{
-    int fd;
-
-    *write_err = 0;
-    fd = posix_reopen(ps, node, O_RDWR | O_NONBLOCK | O_NOCTTY);
-    if (fd == -EMFILE || fd == -ENFILE) {
-        relieve(ps);
-        fd = posix_reopen(ps, node, O_RDWR | O_NONBLOCK | O_NOCTTY);
-    }
-    if (fd >= 0 || fd == -ESTALE || fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
-        return fd;
-    *write_err = fd;
-    fd = posix_reopen(ps, node, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-    if (fd == -EACCES)                  /* an ordinary user may write what he cannot read */
-        fd = posix_reopen(ps, node, O_WRONLY | O_NONBLOCK | O_NOCTTY);
-    return fd;
-}
-
-/* The descriptor for reading only is replaced when writing has become possible (a file system made writable again). */
-static int
-reopen_for_writing(struct posix_store *ps, struct posix_node *node)
-{
-    int old = atomic_load(&node->io_fd), fd, write_err;
-
-    fd = open_data(ps, node, &write_err);
-    if (fd < 0)
-        return fd;
-    if (write_err != 0) {
-        close(fd);
-        return write_err;
-    }
-    /* Others may be reading through the old number: keep the number, change what it stands for. */
-    if (dup3(fd, old, O_CLOEXEC) < 0) {
-        write_err = -errno;
-        close(fd);
-        return write_err;
-    }
-    close(fd);
-    atomic_store(&node->write_err, 0);
-    return old;
-}
-
-int
-posix_io_fd(struct posix_store *ps, struct posix_node *node, bool write)
-{
-    int fd = atomic_load(&node->io_fd), expected = -1, write_err;
-
-    if (fd < 0) {
-        fd = open_data(ps, node, &write_err);
-        if (fd < 0)
-            return fd;
-        atomic_store(&node->write_err, write_err);
-        if (!atomic_compare_exchange_strong(&node->io_fd, &expected, fd)) {
-            close(fd);
-            fd = expected;
-        }
-    }
-    if (write && atomic_load(&node->write_err) != 0)
-        return reopen_for_writing(ps, node);
-    return fd;
 }
 
 /* Whether open_by_handle_at(2) works here, tried on the root itself. */

@@ -9,12 +9,14 @@
  * posix_dir.c    READDIR
  * posix_data.c   READ, WRITE, COMMIT
  * posix_flush.c  group commit
+ * posix_open.c   descriptors for data
  */
 #ifndef RINGNFS_STORAGE_POSIX_PRIVATE_H
 #define RINGNFS_STORAGE_POSIX_PRIVATE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/queue.h>
 #include <sys/stat.h>
 
 #include "storage/engine.h"
@@ -42,7 +44,11 @@ struct posix_node {
     _Atomic uint32_t refs;
     int fd;                             /* directories: O_RDONLY; others: O_PATH, or the same as io_fd */
     _Atomic int io_fd;                  /* regular files: to read and write data; -1: not opened yet */
-    _Atomic int write_err;              /* why io_fd is for reading only; 0: it can be written */
+    _Atomic bool writable;              /* io_fd is open for writing, too; see posix_open.c */
+    _Atomic int writers;                /* calls that write through it now */
+    _Atomic uint32_t written_s;         /* when one last began, in seconds of the monotonic clock */
+    bool in_writable;                   /* the store's writable_lock */
+    TAILQ_ENTRY(posix_node) writable_link;
     _Atomic uint32_t changes;           /* how many changes have begun */
     _Atomic uint32_t changing;          /* how many are under way */
     _Atomic bool streaming;             /* directories: somebody reads entries from fd */
@@ -101,6 +107,11 @@ struct posix_store {
     unsigned shard_max;                 /* nodes kept in a shard */
     uint64_t max_file_size;
     uint8_t hash_key[16];
+    pthread_mutex_t writable_lock;
+    pthread_cond_t writable_more;
+    TAILQ_HEAD(, posix_node) writable;  /* open for writing; they hold no reference */
+    pthread_t janitor;                  /* closes them for writing after a while */
+    bool janitor_runs, janitor_ends;
     pthread_mutex_t guard_lock;         /* SETATTR with a guard: compare and change are one */
     struct posix_paths *paths;          /* by_path only */
     struct kind_pace pace[2][STORE_KINDS];      /* [op->sync][op->kind] */
@@ -156,12 +167,24 @@ void posix_adopt(struct posix_store *ps, const struct store_id *id, const struct
 /* The file is gone: close it as soon as nobody uses it. */
 void posix_forget(struct posix_store *ps, struct posix_node *node);
 void posix_forget_ino(struct posix_store *ps, const struct stat *st);
-/* A descriptor to read (write: and write) data with. Returns it or -errno. May revert the thread's rights. */
-int posix_io_fd(struct posix_store *ps, struct posix_node *node, bool write);
+/* Descriptors have run out: close half of what can be closed. */
+void posix_relieve(struct posix_store *ps);
 /* Open a node again with other flags; the caller closes it. Returns it or -errno. Reverts the thread's rights. */
 int posix_reopen(struct posix_store *ps, struct posix_node *node, int flags);
 void posix_ref(struct store_node *node);
 void posix_put(struct store_node *node);
+
+/* posix_open.c: a descriptor to read data with. Returns it or -errno. May revert the thread's rights. */
+int posix_read_fd(struct posix_store *ps, struct posix_node *node);
+/* One to write with, from now until posix_write_end(). Returns it or -errno (then nothing has begun). Likewise. */
+int posix_write_begin(struct posix_store *ps, struct posix_node *node);
+void posix_write_end(struct posix_node *node);
+/* io_fd has been opened for writing; the node is about to be freed; the store begins, ends, is about to be freed. */
+void posix_note_writable(struct posix_store *ps, struct posix_node *node);
+void posix_forget_writable(struct posix_store *ps, struct posix_node *node);
+void posix_writable_init(struct posix_store *ps);
+void posix_writable_stop(struct posix_store *ps);
+void posix_writable_fini(struct posix_store *ps);
 
 /* posix_paths.c */
 int posix_paths_new(struct posix_store *ps, struct posix_paths **paths);

@@ -1,7 +1,10 @@
 /*
  * tests/live/test_data.c - READ, WRITE and COMMIT (RFC 1813 3.3.6, 3.3.7, 3.3.21).
  */
+#include <errno.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/lib/bytes.h"
 #include "tests/lib/live.h"
@@ -541,6 +544,63 @@ a_file_removed_while_it_is_used_is_stale(void **state)
     assert_int_equal(live_commit(srv, &file, 0, 0)->status, NFS3ERR_STALE);
 }
 
+/* The exit status of a program, or -errno when it could not be executed. */
+static int
+execute(const char *path)
+{
+    int status, err = 0, pipes[2];
+    pid_t pid;
+
+    assert_int_equal(pipe(pipes), 0);
+    pid = fork();
+    if (pid == 0) {
+        close(pipes[0]);
+        execl(path, path, (char *)NULL);
+        err = errno;
+        if (write(pipes[1], &err, sizeof(err)) < 0)
+            _exit(1);
+        _exit(0);
+    }
+    assert_true(pid > 0);
+    close(pipes[1]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (read(pipes[0], &err, sizeof(err)) < (ssize_t)sizeof(err))
+        err = 0;
+    close(pipes[0]);
+    return err != 0 ? -err : WEXITSTATUS(status);
+}
+
+/* The same, waiting for it to be closed for writing. */
+static int
+execute_soon(const char *path)
+{
+    int result = execute(path), i;
+
+    for (i = 0; i < 100 && result == -ETXTBSY; i++) {
+        usleep(100000);
+        result = execute(path);
+    }
+    return result;
+}
+
+static void
+a_program_that_was_written_can_soon_be_executed_on_the_server_and_be_written_again(void **state)
+{
+    static const char program[] = "#!/bin/sh\nexit 7\n", other[] = "#!/bin/sh\nexit 8\n";
+    struct live *srv = *state;
+    nfs_fh3 file = live_put(srv, "program", program, sizeof(program) - 1);
+    const char *path = live_local(srv, "program");
+
+    if (path == NULL)
+        skip();
+    live_chmod(srv, &file, 0755);
+    assert_int_equal(execute_soon(path), 7);
+    assert_int_equal(live_read(srv, &file, 0, 9)->status, NFS3_OK);
+    assert_int_equal(execute(path), 7);                  /* reading does not open it for writing */
+    assert_int_equal(live_write(srv, &file, 0, other, sizeof(other) - 1, FILE_SYNC)->status, NFS3_OK);
+    assert_int_equal(execute_soon(path), 8);
+}
+
 int
 main(void)
 {
@@ -569,6 +629,7 @@ main(void)
         cmocka_unit_test(an_async_export_takes_writes_and_commits),
         cmocka_unit_test(pipelined_writes_each_land_at_their_offset),
         cmocka_unit_test(a_file_removed_while_it_is_used_is_stale),
+        cmocka_unit_test(a_program_that_was_written_can_soon_be_executed_on_the_server_and_be_written_again),
     };
 
     return live_main("data", tests, sizeof(tests) / sizeof(*tests));
