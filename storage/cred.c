@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define REMEMBERED_GROUPS 32            /* longer lists are switched each time */
+#define NOBODY 65534                    /* for ids that this user namespace does not have */
 
 struct thread_identity {
     enum cred_mode mode;
@@ -51,6 +52,39 @@ set_capabilities(bool root)
     syscall(SYS_capset, &header, caps);
 }
 
+/*
+ * setfsuid(2) does not fail: an id that has no place in this user namespace leaves the thread with the rights it had,
+ * root's maybe. Who has such an id is nobody here.
+ */
+static bool
+set_fsuid(uid_t uid)
+{
+    setfsuid(uid);
+    return (uid_t)setfsuid((uid_t)-1) == uid;
+}
+
+static bool
+set_fsgid(gid_t gid)
+{
+    setfsgid(gid);
+    return (gid_t)setfsgid((gid_t)-1) == gid;
+}
+
+/* Whether there is a nobody to turn to, and groups can be set at all (user_namespaces(7)). */
+static bool
+can_switch(void)
+{
+    gid_t groups[REMEMBERED_GROUPS];
+    long n = syscall(SYS_getgroups, REMEMBERED_GROUPS, groups);
+    uid_t uid = (uid_t)setfsuid((uid_t)-1);
+    gid_t gid = (gid_t)setfsgid((gid_t)-1);
+    bool can = (n < 0 || syscall(SYS_setgroups, (size_t)n, groups) == 0) && set_fsgid(NOBODY) && set_fsuid(NOBODY);
+
+    set_fsuid(uid);
+    set_fsgid(gid);
+    return can;
+}
+
 /* The thread's capabilities, and whether they are enough to act for others. */
 static enum cred_mode
 read_mode(struct __user_cap_data_struct *caps)
@@ -65,7 +99,7 @@ read_mode(struct __user_cap_data_struct *caps)
         if (!(caps[CAP_TO_INDEX(cap)].effective & CAP_TO_MASK(cap)))
             return CRED_SELF;
     }
-    return CRED_SWITCH;
+    return can_switch() ? CRED_SWITCH : CRED_SELF;
 }
 
 enum cred_mode
@@ -111,9 +145,12 @@ become(uid_t uid, gid_t gid, uint32_t ngroups, const gid_t *groups)
 {
     bool was_root = self.is_process || self.uid == 0;
 
-    syscall(SYS_setgroups, (size_t)ngroups, groups);
-    setfsgid(gid);
-    setfsuid(uid);
+    if (syscall(SYS_setgroups, (size_t)ngroups, groups) < 0)
+        syscall(SYS_setgroups, (size_t)0, NULL);        /* rather none than those of the caller before */
+    if (!set_fsgid(gid))
+        set_fsgid(NOBODY);
+    if (!set_fsuid(uid))
+        set_fsuid(NOBODY);
     if (was_root != (uid == 0))
         set_capabilities(uid == 0);
     self.uid = uid;

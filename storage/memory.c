@@ -304,9 +304,16 @@ static const struct memory_kind {
     [STORE_COMMIT]   = { .run = memory_commit,  .wcc = true },
 };
 
+static bool
+keeps_atime(const struct store_op *op)
+{
+    return (op->kind == STORE_READ && op->u.read.keep_atime) || (op->kind == STORE_READDIR && op->u.dir.keep_atime);
+}
+
 /* Take the lock as the operation needs it; moving the access time is a change. Returns whether it has to move. */
 static bool
-lock_for(struct memory_store *store, const struct memory_kind *kind, const struct memory_node *node)
+lock_for(struct memory_store *store, const struct memory_kind *kind, const struct store_op *op,
+         const struct memory_node *node)
 {
     bool due;
 
@@ -315,7 +322,7 @@ lock_for(struct memory_store *store, const struct memory_kind *kind, const struc
         return false;
     }
     pthread_rwlock_rdlock(&store->lock);
-    due = kind->reads && node->nlink > 0 && is_atime_due(node);
+    due = kind->reads && !keeps_atime(op) && node->nlink > 0 && is_atime_due(node);
     if (due) {
         pthread_rwlock_unlock(&store->lock);
         pthread_rwlock_wrlock(&store->lock);
@@ -379,7 +386,7 @@ start(struct store_op *op)
         second = memory_node(op->u.rename.to);
     else if (op->kind == STORE_LINK)
         second = memory_node(op->u.link.dir);
-    atime_due = lock_for(store, kind, node);
+    atime_due = lock_for(store, kind, op, node);
     err = run(store, kind, op, second);
     if (atime_due && err == 0) {
         clock_gettime(CLOCK_REALTIME, &node->atime);

@@ -5,7 +5,7 @@
 #include "storage/store.h"
 
 struct posix_config {
-    const char *path;                   /* directory to serve; absolute; not followed if a symbolic link is last */
+    const char *path;                   /* directory to serve; absolute, links in it resolved by the caller */
     unsigned max_open;                  /* files kept open, shared by nobody else */
     enum { POSIX_INLINE_AUTO, POSIX_INLINE_ON, POSIX_INLINE_OFF } inline_mode;  /* whether name operations run on the worker */
 };

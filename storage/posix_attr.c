@@ -253,11 +253,27 @@ flush_attributes(struct posix_store *ps, struct posix_node *node)
         return syncfs(ps->mount_fd) < 0 && errno != EBADF ? -errno : 0;
     }
     fd = posix_read_fd(ps, node);
+    if (fd == -EACCES)                  /* an ordinary user's file that he may not read himself, any more */
+        return syncfs(ps->mount_fd) < 0 ? -errno : 0;
     if (fd < 0)
         return fd;
-    if (fsync(fd) < 0 && errno != EINVAL && errno != EROFS)
+    if (fsync(fd) < 0 && errno != EINVAL) {
         err = -errno;
+        store_renew_verifier(&ps->store);       /* a write-back error is told once: no COMMIT would hear of it any more */
+    }
     return err;
+}
+
+/*
+ * Whether one of the times is set to "now" by somebody who is not the owner. RFC 1813 3.3.2 and knfsd ask him for write
+ * permission, utimensat(2) for ownership; open(O_TRUNC) of another's file is SETATTR of size 0 and mtime "now". He sets
+ * nothing else than a size and times: may_set() has seen to that.
+ */
+static bool
+touches_as_writer(const struct store_op *op, const struct store_setattr *set, const struct stat *st)
+{
+    return (set->set_atime == STORE_TIME_NOW) != (set->set_mtime == STORE_TIME_NOW) && cred_mode() == CRED_SWITCH &&
+           !cred_is_root(op->cred) && op->cred->uid != st->st_uid;
 }
 
 static int
@@ -278,6 +294,12 @@ change_attributes(struct store_op *op, struct posix_node *node)
     if (err < 0)
         return err;
     cred_assume(op->cred);
+    if (touches_as_writer(op, set, &st)) {
+        err = posix_check_mode(op, node, W_OK);
+        if (err < 0)
+            return err;
+        cred_revert();
+    }
     err = posix_apply(node->fd, set);
     if (err == 0 && op->sync)
         err = flush_attributes(ps, node);

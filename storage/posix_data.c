@@ -134,7 +134,7 @@ posix_read(struct store_op *op)
         err = posix_may_access(op, node, false, NULL);
     if (err < 0 || op->u.read.length == 0 || op->u.read.offset > INT64_MAX)
         return end_read(op, err);
-    fd = posix_read_fd(ps, node);
+    fd = op->u.read.keep_atime ? posix_quiet_fd(ps, node) : posix_read_fd(ps, node);
     if (fd < 0)
         return end_read(op, fd);
     if (op->u.read.length > INT64_MAX - op->u.read.offset)
@@ -186,8 +186,8 @@ write_flushed(struct store_op *op)
 {
     int err = op->io_result;
 
-    if (err == -EINVAL || err == -EROFS)
-        err = 0;                        /* nothing to flush there */
+    if (err == -EINVAL)
+        err = 0;                        /* nothing to flush there; EROFS is another matter: the data cannot get there */
     if (err < 0)
         err = flush_failed(op, err);
     end_write(op, err < 0 ? err : 0);
@@ -304,7 +304,7 @@ commit_flushed(struct store_op *op)
 {
     int err = op->io_result;
 
-    if (err == -EINVAL || err == -EROFS)
+    if (err == -EINVAL)
         err = 0;
     if (err < 0)
         err = flush_failed(op, err);

@@ -3,7 +3,7 @@
  *
  * Cookies are the file system's own (d_off of getdents64(2)). Whoever comes first reads from the descriptor that the node
  * keeps open and goes on where it stands; others open the directory once more, since the position belongs to the
- * descriptor.
+ * descriptor, and so does whether reading moves the time of access.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "storage/posix_private.h"
 
 #define RAW_SIZE 32768                  /* bytes asked of the kernel at once, at most */
-#define RAW_MIN 1024                    /* room for the longest name */
+#define RAW_MIN 2048                    /* room for the longest name, FUSE's 1024 bytes */
 #define RAW_ENTRY 40                    /* bytes of an entry with a usual name */
 
 /* As getdents64(2) fills them in. */
@@ -130,7 +130,8 @@ read_entries(struct listing *listing, uint64_t *cookie)
         while (at < n && !full) {
             const struct raw_dirent *raw = (const struct raw_dirent *)(listing->raw + at);
 
-            full = !add_entry(listing, raw);
+            /* vfat and FUSE have longer names than NFS and store.h let through: they are left out. */
+            full = strlen(raw->name) <= STORE_NAME_MAX && !add_entry(listing, raw);
             if (!full) {
                 at += raw->reclen;
                 *cookie = (uint64_t)raw->off;
@@ -171,14 +172,16 @@ read_dir(struct store_op *op, struct posix_node *dir)
     if (err < 0)
         return err;
     listing.may_look = op->u.dir.plus && posix_check_mode(op, dir, X_OK) == 0;
-    if (atomic_compare_exchange_strong(&dir->streaming, &shared, true)) {
+    if (!op->u.dir.keep_atime && atomic_compare_exchange_strong(&dir->streaming, &shared, true)) {
         err = seek_and_read(&listing, &dir->stream_cookie);
         if (err < 0)
             dir->stream_cookie = 0;
         atomic_store(&dir->streaming, false);
         return err;
     }
-    listing.fd = posix_reopen(ps, dir, O_RDONLY | O_DIRECTORY);
+    listing.fd = op->u.dir.keep_atime ? posix_reopen(ps, dir, O_RDONLY | O_DIRECTORY | O_NOATIME) : -EPERM;
+    if (listing.fd == -EPERM)           /* only its owner and root may leave the time of access alone */
+        listing.fd = posix_reopen(ps, dir, O_RDONLY | O_DIRECTORY);
     if (listing.fd < 0)
         return listing.fd;
     cred_assume(op->cred);              /* the attributes of entries are read with his rights */

@@ -108,10 +108,12 @@ flush_done(struct store_op *leader)
     struct posix_node *node = node_of(leader->node);
     struct engine *here = leader->engine;
     int result = leader->io_result;
-    bool failed = result < 0 && result != -EINVAL && result != -EROFS;
+    bool failed = result < 0 && result != -EINVAL;
     struct store_op *batch, *late = NULL, *next_leader;
 
     engine_park(leader);                /* counted like the others of its batch from here on */
+    if (failed)
+        store_renew_verifier(leader->store);    /* before another COMMIT can flush, hear of no error and report the old one */
     pthread_mutex_lock(&node->flush_lock);
     batch = node->flush_batch;
     if (failed) {

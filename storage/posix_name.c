@@ -23,7 +23,7 @@ flush_dir(struct posix_store *ps, struct posix_node *dir)
         return 0;
     if (errno == EBADF)
         return syncfs(ps->mount_fd) < 0 ? -errno : 0;
-    return errno == EINVAL || errno == EROFS ? 0 : -errno;
+    return errno == EINVAL ? 0 : -errno;
 }
 
 static int
@@ -332,17 +332,23 @@ create(struct store_op *op, struct posix_node *dir)
 
 /* What MKDIR, SYMLINK and MKNOD do after the object is there. */
 static int
-finish_make(struct store_op *op, struct posix_node *dir, const char *name, const struct store_setattr *set,
-            bool with_mode)
+finish_make(struct store_op *op, struct posix_node *dir, const char *name, mode_t type,
+            const struct store_setattr *set, bool with_mode)
 {
     struct posix_store *ps = op_store(op);
+    struct stat st;
     int fd, err = 0;
 
     if (with_mode || has_extras(set)) {
         fd = openat(dir->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
             return -errno;
-        err = apply_to_new(op, fd, set, with_mode);
+        /* Somebody who may write here could have put something else under the name. */
+        if (fstat(fd, &st) < 0 || (st.st_mode & S_IFMT) != type ||
+            (cred_mode() == CRED_SWITCH && st.st_uid != op->cred->uid))
+            err = -ESTALE;
+        if (err == 0)
+            err = apply_to_new(op, fd, set, with_mode);
         close(fd);
     }
     if (err == 0)
@@ -364,7 +370,7 @@ make_dir(struct store_op *op, struct posix_node *dir)
     if (mkdirat(dir->fd, name, mode) < 0)
         return -errno;
     /* mkdir(2) leaves the set-ID bits out. */
-    return finish_make(op, dir, name, set, (mode & 06000) != 0);
+    return finish_make(op, dir, name, S_IFDIR, set, (mode & 06000) != 0);
 }
 
 static int
@@ -382,7 +388,7 @@ make_symlink(struct store_op *op, struct posix_node *dir)
     if (symlinkat(text, dir->fd, name) < 0)
         return -errno;
     set.set_mode = set.set_size = false;        /* a link has no mode of its own */
-    return finish_make(op, dir, name, &set, false);
+    return finish_make(op, dir, name, S_IFLNK, &set, false);
 }
 
 static int
@@ -405,7 +411,7 @@ make_node(struct store_op *op, struct posix_node *dir)
     cred_assume(op->cred);
     if (mknodat(dir->fd, name, type | mode, device) < 0)
         return -errno;
-    return finish_make(op, dir, name, set, false);
+    return finish_make(op, dir, name, type, set, false);
 }
 
 /* Every change of names in one directory: check it, and take its attributes before and after. */

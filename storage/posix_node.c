@@ -54,12 +54,14 @@ same_id(const struct store_id *a, const struct store_id *b)
 
 /* An id out of inode number and time of birth (statx(2)), for file systems without handles. */
 static int
-synthetic_id(int dirfd, const char *name, int flags, struct store_id *id)
+synthetic_id(int dirfd, const char *name, int flags, const struct stat *st, struct store_id *id)
 {
     struct statx stx;
 
     if (statx(dirfd, name, flags | AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &stx) < 0)
         return -errno;
+    if (stx.stx_ino != st->st_ino)
+        return -ESTALE;
     if (!(stx.stx_mask & STATX_BTIME))
         memset(&stx.stx_btime, 0, sizeof(stx.stx_btime));
     id->bytes[0] = ID_SYNTHETIC;
@@ -70,16 +72,26 @@ synthetic_id(int dirfd, const char *name, int flags, struct store_id *id)
     return 0;
 }
 
-/* FILEID_INO32_GEN and its like begin with the inode number: does the handle belong to what stat(2) saw? */
+/*
+ * Does the handle belong to what stat(2) saw? Many have the low half of the inode number in a known place (exportfs.h;
+ * tmpfs and ocfs2 one word further; XFS, but FUSE has another number there). Where it does not show, stat(2) is asked
+ * again.
+ */
 static bool
-plausible(const struct kernel_handle *handle, const struct stat *st)
+plausible(const struct kernel_handle *handle, int dirfd, const char *name, int flags, const struct stat *st)
 {
+    unsigned bytes = handle->head.handle_bytes;
+    int type = handle->head.handle_type;
+    struct stat now;
     uint32_t ino;
 
-    if (handle->head.handle_type != 1 || handle->head.handle_bytes != 8)
-        return true;
-    memcpy(&ino, handle->head.f_handle, 4);
-    return ino == (uint32_t)st->st_ino;
+    if ((type == 0x01 && (bytes == 8 || bytes == 12)) || (type == 0x81 && bytes == 12)) {
+        memcpy(&ino, handle->head.f_handle + (type == 0x01 && bytes == 12 ? 4 : 0), sizeof(ino));
+        if (ino == (uint32_t)st->st_ino)
+            return true;
+    }
+    return fstatat(dirfd, name, &now, flags | AT_SYMLINK_NOFOLLOW) == 0 && now.st_ino == st->st_ino &&
+           now.st_dev == st->st_dev;
 }
 
 /* The kernel's handle of dirfd/name as an id, or one made up. */
@@ -92,12 +104,12 @@ make_id(int dirfd, const char *name, int flags, const struct stat *st, struct st
     handle.head.handle_bytes = KERNEL_HANDLE_MAX;
     if (name_to_handle_at(dirfd, name, &handle.head, &mount_id, flags) < 0) {
         if (errno == EOPNOTSUPP || errno == EOVERFLOW)
-            return synthetic_id(dirfd, name, flags, id);
+            return synthetic_id(dirfd, name, flags, st, id);
         return -errno;
     }
     if (handle.head.handle_type < 0 || handle.head.handle_type >= ID_SYNTHETIC)
-        return synthetic_id(dirfd, name, flags, id);
-    if (!plausible(&handle, st))
+        return synthetic_id(dirfd, name, flags, st, id);
+    if (!plausible(&handle, dirfd, name, flags, st))
         return -ESTALE;                 /* the name was given to another file meanwhile */
     id->bytes[0] = (uint8_t)handle.head.handle_type;
     memcpy(id->bytes + 1, handle.head.f_handle, handle.head.handle_bytes);
@@ -114,11 +126,11 @@ open_id(struct posix_store *ps, const struct store_id *id, int flags)
 
     if (id->len < 2)
         return -EBADMSG;
+    cred_revert();
     if (ps->by_path)
         return posix_paths_open(ps->paths, id, flags);
     if (id->bytes[0] == ID_SYNTHETIC)
         return -ESTALE;
-    cred_revert();
     handle.head.handle_type = id->bytes[0];
     handle.head.handle_bytes = id->len - 1u;
     memcpy(handle.head.f_handle, id->bytes + 1, id->len - 1u);
@@ -156,15 +168,18 @@ new_node(struct posix_store *ps, const struct store_id *id, const struct stat *s
     pthread_mutex_init(&node->flush_lock, NULL);
     atomic_init(&node->refs, 1);
     atomic_init(&node->io_fd, io_fd);
+    atomic_init(&node->quiet_fd, -1);
     return node;
 }
 
 static void
 free_node(struct posix_node *node)
 {
-    int io_fd = atomic_load(&node->io_fd);
+    int io_fd = atomic_load(&node->io_fd), quiet_fd = atomic_load(&node->quiet_fd);
 
     posix_forget_writable(store_of(node->base.store), node);
+    if (quiet_fd >= 0)
+        close(quiet_fd);
     if (io_fd >= 0 && io_fd != node->fd)
         close(io_fd);
     if (node->fd >= 0)
@@ -420,10 +435,9 @@ renew_locked(struct node_shard *shard, struct posix_node *node)
  * closed are collected in a list by next_by_id, to be given back without the lock.
  */
 static struct posix_node *
-shrink_locked(struct posix_store *ps, struct node_shard *shard, unsigned max)
+shrink_locked(struct posix_store *ps, struct node_shard *shard, unsigned max, unsigned looks)
 {
     struct posix_node *closed = NULL, *node = shard->oldest;
-    unsigned looks = 2 * shard->count;
 
     while (shard->count > max && node != NULL && looks-- > 0) {
         struct posix_node *newer = node->newer;
@@ -474,10 +488,11 @@ insert(struct posix_store *ps, struct posix_node *node)
         node->next_by_ino = *ino_bucket_of(ino_shard, ino_hash);
         *ino_bucket_of(ino_shard, ino_hash) = node;
         pthread_mutex_unlock(&ino_shard->lock);
-        closed = shrink_locked(ps, shard, ps->shard_max);
+        closed = shrink_locked(ps, shard, ps->shard_max, 2 * shard->count);
     }
     pthread_mutex_unlock(&shard->lock);
     put_list(closed);
+    posix_need_janitor(ps);
     if (other == NULL)
         return node;
     posix_put(&node->base);
@@ -492,7 +507,21 @@ posix_relieve(struct posix_store *ps)
         struct posix_node *closed;
 
         pthread_mutex_lock(&shard->lock);
-        closed = shrink_locked(ps, shard, shard->count / 2);
+        closed = shrink_locked(ps, shard, shard->count / 2, 2 * shard->count);
+        pthread_mutex_unlock(&shard->lock);
+        put_list(closed);
+    }
+}
+
+void
+posix_close_idle(struct posix_store *ps)
+{
+    for (size_t i = 0; i < NODE_SHARDS; i++) {
+        struct node_shard *shard = &ps->shards[i];
+        struct posix_node *closed;
+
+        pthread_mutex_lock(&shard->lock);
+        closed = shrink_locked(ps, shard, 0, shard->count);     /* one look: what was used since the last one stays */
         pthread_mutex_unlock(&shard->lock);
         put_list(closed);
     }
@@ -611,6 +640,23 @@ posix_forget_ino(struct posix_store *ps, const struct stat *st)
     posix_put(&node->base);
 }
 
+int
+posix_quiet_fd(struct posix_store *ps, struct posix_node *node)
+{
+    int fd = atomic_load(&node->quiet_fd), expected = -1;
+
+    if (fd >= 0)
+        return fd;
+    fd = posix_reopen(ps, node, O_RDONLY | O_NOATIME | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)                         /* not ours: only its owner and root may */
+        return posix_read_fd(ps, node);
+    if (!atomic_compare_exchange_strong(&node->quiet_fd, &expected, fd)) {
+        close(fd);
+        fd = expected;
+    }
+    return fd;
+}
+
 /* Whether open_by_handle_at(2) works here, tried on the root itself. */
 static bool
 opens_handles(struct posix_store *ps, const struct store_id *id)
@@ -656,7 +702,7 @@ posix_make_root(struct posix_store *ps, int fd)
 int
 posix_nodes_init(struct posix_store *ps, unsigned max_open)
 {
-    /* Each node may have two descriptors. */
+    /* Each node may have two descriptors; a third one where it is read with noatime and otherwise as well. */
     ps->shard_max = max_open / 2 / NODE_SHARDS;
     if (ps->shard_max < 2)
         ps->shard_max = 2;

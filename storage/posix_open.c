@@ -4,7 +4,8 @@
  * A file is opened for writing when it is written, and only as long as that goes on: a program that is open for writing
  * anywhere cannot be executed (ETXTBSY), and its file system cannot be made read-only. So once a file has not been written
  * for IDLE_S seconds, a thread of the store opens it for reading only, under the same number (dup3(2)): whoever reads
- * meanwhile notices nothing. Whoever writes has announced that before (`writers`), and is not disturbed.
+ * meanwhile notices nothing. Whoever writes has announced that before (`writers`), and is not disturbed. The same thread
+ * closes nodes that have not been used for a while.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +17,7 @@
 #include "storage/posix_private.h"
 
 #define IDLE_S 2
+#define CLOSE_S 5                       /* between two looks for nodes that nobody uses */
 #define CLOSING INT_MIN                 /* in `writers`: wait a moment */
 #define SWEEP_MAX 64                    /* nodes taken from the list at once */
 
@@ -66,20 +68,21 @@ posix_read_fd(struct posix_store *ps, struct posix_node *node)
 
 static void *janitor(void *arg);
 
-/* The list has got its first node: somebody must look at it from time to time. The lock is held. */
-static void
-wake_janitor(struct posix_store *ps)
+void
+posix_need_janitor(struct posix_store *ps)
 {
     sigset_t all, before;
 
-    if (ps->janitor_runs) {
-        pthread_cond_signal(&ps->writable_more);
+    if (atomic_load_explicit(&ps->janitor_runs, memory_order_relaxed))
         return;
-    }
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    ps->janitor_runs = pthread_create(&ps->janitor, NULL, janitor, ps) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_mutex_lock(&ps->writable_lock);
+    if (!ps->janitor_runs) {
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        ps->janitor_runs = pthread_create(&ps->janitor, NULL, janitor, ps) == 0;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    pthread_mutex_unlock(&ps->writable_lock);
 }
 
 void
@@ -90,7 +93,7 @@ posix_note_writable(struct posix_store *ps, struct posix_node *node)
     pthread_mutex_lock(&ps->writable_lock);
     if (!node->in_writable) {
         if (TAILQ_EMPTY(&ps->writable))
-            wake_janitor(ps);
+            pthread_cond_signal(&ps->writable_more);
         TAILQ_INSERT_TAIL(&ps->writable, node, writable_link);
         node->in_writable = true;
     }
@@ -154,14 +157,19 @@ posix_write_end(struct posix_node *node)
 static void
 close_for_writing(struct posix_store *ps, struct posix_node *node)
 {
-    int nobody = 0, fd;
+    int nobody = 0, fd = open_patiently(ps, node, O_RDONLY);
 
+    if (fd < 0) {
+        if (fd != -EACCES && fd != -ESTALE)
+            posix_note_writable(ps, node);              /* another time */
+        return;
+    }
     if (!atomic_compare_exchange_strong(&node->writers, &nobody, CLOSING)) {
+        close(fd);
         posix_note_writable(ps, node);
         return;
     }
-    fd = open_patiently(ps, node, O_RDONLY);
-    if (fd >= 0 && install(node, fd) >= 0)
+    if (install(node, fd) >= 0)
         atomic_store(&node->writable, false);
     atomic_store(&node->writers, 0);
 }
@@ -197,19 +205,24 @@ take_idle(struct posix_store *ps, struct posix_node *idle[SWEEP_MAX])
     return taken;
 }
 
-/* Wait for work: a second while there are nodes in the list, for ever else. The lock is held. */
+/* Wait a second while there are files open for writing, longer else. The lock is held. */
 static void
 wait_a_while(struct posix_store *ps)
 {
     struct timespec until;
 
-    if (TAILQ_EMPTY(&ps->writable)) {
-        pthread_cond_wait(&ps->writable_more, &ps->writable_lock);
-        return;
-    }
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec++;
+    until.tv_sec += TAILQ_EMPTY(&ps->writable) ? CLOSE_S : 1;
     pthread_cond_timedwait(&ps->writable_more, &ps->writable_lock, &until);
+}
+
+static void
+close_all_for_writing(struct posix_store *ps, struct posix_node *const *idle, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        close_for_writing(ps, idle[i]);
+        posix_put(&idle[i]->base);
+    }
 }
 
 static void *
@@ -217,6 +230,7 @@ janitor(void *arg)
 {
     struct posix_store *ps = arg;
     struct posix_node *idle[SWEEP_MAX];
+    uint32_t closed_s = now_s();
     unsigned taken = 0;
 
     cred_thread_init();
@@ -226,9 +240,10 @@ janitor(void *arg)
             wait_a_while(ps);
         taken = take_idle(ps, idle);
         pthread_mutex_unlock(&ps->writable_lock);
-        for (unsigned i = 0; i < taken; i++) {
-            close_for_writing(ps, idle[i]);
-            posix_put(&idle[i]->base);
+        close_all_for_writing(ps, idle, taken);
+        if (now_s() - closed_s >= CLOSE_S) {
+            posix_close_idle(ps);
+            closed_s = now_s();
         }
         pthread_mutex_lock(&ps->writable_lock);
     }

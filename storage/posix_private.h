@@ -44,6 +44,7 @@ struct posix_node {
     _Atomic uint32_t refs;
     int fd;                             /* directories: O_RDONLY; others: O_PATH, or the same as io_fd */
     _Atomic int io_fd;                  /* regular files: to read and write data; -1: not opened yet */
+    _Atomic int quiet_fd;               /* regular files: to read without moving the time of access; -1: not opened yet */
     _Atomic bool writable;              /* io_fd is open for writing, too; see posix_open.c */
     _Atomic int writers;                /* calls that write through it now */
     _Atomic uint32_t written_s;         /* when one last began, in seconds of the monotonic clock */
@@ -110,8 +111,9 @@ struct posix_store {
     pthread_mutex_t writable_lock;
     pthread_cond_t writable_more;
     TAILQ_HEAD(, posix_node) writable;  /* open for writing; they hold no reference */
-    pthread_t janitor;                  /* closes them for writing after a while */
-    bool janitor_runs, janitor_ends;
+    pthread_t janitor;                  /* closes them for writing after a while, and nodes that are idle */
+    _Atomic bool janitor_runs;
+    bool janitor_ends;
     pthread_mutex_t guard_lock;         /* SETATTR with a guard: compare and change are one */
     struct posix_paths *paths;          /* by_path only */
     struct kind_pace pace[2][STORE_KINDS];      /* [op->sync][op->kind] */
@@ -169,6 +171,10 @@ void posix_forget(struct posix_store *ps, struct posix_node *node);
 void posix_forget_ino(struct posix_store *ps, const struct stat *st);
 /* Descriptors have run out: close half of what can be closed. */
 void posix_relieve(struct posix_store *ps);
+/* A descriptor to read data with that leaves the time of access alone, where this process may have one; else any. */
+int posix_quiet_fd(struct posix_store *ps, struct posix_node *node);
+/* Close what has not been used since the last time: a file that was removed by others must not keep its space for long. */
+void posix_close_idle(struct posix_store *ps);
 /* Open a node again with other flags; the caller closes it. Returns it or -errno. Reverts the thread's rights. */
 int posix_reopen(struct posix_store *ps, struct posix_node *node, int flags);
 void posix_ref(struct store_node *node);
@@ -181,6 +187,8 @@ int posix_write_begin(struct posix_store *ps, struct posix_node *node);
 void posix_write_end(struct posix_node *node);
 /* io_fd has been opened for writing; the node is about to be freed; the store begins, ends, is about to be freed. */
 void posix_note_writable(struct posix_store *ps, struct posix_node *node);
+/* There are open nodes: somebody must look at them from time to time. */
+void posix_need_janitor(struct posix_store *ps);
 void posix_forget_writable(struct posix_store *ps, struct posix_node *node);
 void posix_writable_init(struct posix_store *ps);
 void posix_writable_stop(struct posix_store *ps);

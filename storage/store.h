@@ -137,6 +137,7 @@ struct store_op {
             uint32_t length;
             void *data;                 /* length bytes */
             int pipe;                   /* its writing end: cached pages may go there instead; -1: not wanted */
+            bool keep_atime;            /* the time of access stays as it is, as far as the store may do that */
         } read;
         struct { uint64_t offset; uint32_t length; const void *data; enum store_stability stable; } write;
         struct { enum store_create_how how; const struct store_setattr *set; const uint8_t *verifier; } create;
@@ -152,6 +153,7 @@ struct store_op {
             size_t size;                /* bytes of buffer */
             uint32_t max_entries;       /* stop after so many */
             bool plus;                  /* with attributes and ids */
+            bool keep_atime;            /* as for READ */
         } dir;
     } u;
 

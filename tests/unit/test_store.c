@@ -648,6 +648,26 @@ times_are_set_to_the_nanosecond_and_apart(void **state)
     assert_true(attr.atime.tv_sec == 0x80000000 && labs(attr.mtime.tv_sec - time(NULL)) < 5);
 }
 
+/* open(O_TRUNC) of another's file: size 0, and mtime "now" alone. */
+static void
+a_writer_may_truncate_and_touch_one_of_the_times(void **state)
+{
+    struct store_setattr truncate = { .set_size = true, .set_mtime = STORE_TIME_NOW };
+    struct store_setattr touch = { .set_atime = STORE_TIME_NOW };
+    struct rig *rig = *state;
+    struct store_node *file;
+
+    NEEDS_IDENTITIES(rig);
+    file = rig_make(rig, rig->dir, "f", "file", 0666);
+    assert_int_equal(rig_write(rig, &rig_alice, file, 0, "abc", 3), 0);
+    assert_int_equal(rig_setattr(rig, &rig_bob, file, truncate), 0);
+    assert_int_equal(rig_attr(rig, file).size, 0);
+    assert_int_equal(rig_setattr(rig, &rig_bob, file, touch), 0);
+    assert_int_equal(rig_setattr(rig, &rig_root, file, MODE(0644)), 0);
+    assert_int_equal(rig_setattr(rig, &rig_bob, file, touch), -EACCES);
+    assert_int_equal(rig_setattr(rig, &rig_bob, file, truncate), -EACCES);
+}
+
 static void
 only_the_owner_sets_times_but_a_writer_may_touch(void **state)
 {
@@ -2057,6 +2077,7 @@ static const struct CMUnitTest tests[] = {
     TEST(setattr_of_nothing_changes_nothing),
     TEST(a_guard_that_is_not_the_ctime_refuses_all_changes),
     TEST(times_are_set_to_the_nanosecond_and_apart),
+    TEST(a_writer_may_truncate_and_touch_one_of_the_times),
     TEST(only_the_owner_sets_times_but_a_writer_may_touch),
     TEST(only_the_owner_changes_the_mode),
     TEST(only_root_gives_files_away),
