@@ -15,6 +15,7 @@
 
 #define SLAB_BYTES ((size_t)64 << 10)
 #define CALL_ALIGN ((size_t)64)         /* a cache line */
+#define CALLS_SHARE 4                   /* of the budget, that calls may have */
 #define ARENA_BYTES ((size_t)16 << 10)
 #define ARENA_ALIGN ((size_t)16)
 
@@ -22,10 +23,15 @@ static bool
 add_slab(struct transport *transport)
 {
     struct transport_private *private = transport->private;
-    struct buf *slab = buf_get_spare(transport->buffers, MAX(SLAB_BYTES, private->call_size));
+    struct transport_shared *shared = private->shared;
+    struct buf *slab;
 
+    if (atomic_load_explicit(&shared->call_bytes, memory_order_relaxed) >= shared->budget.max_bytes / CALLS_SHARE)
+        return false;
+    slab = buf_get_spare(transport->buffers, MAX(SLAB_BYTES, private->call_size));
     if (slab == NULL)
         return false;
+    atomic_fetch_add_explicit(&shared->call_bytes, slab->capacity, memory_order_relaxed);
     slab->next = private->slabs;
     private->slabs = slab;
     for (size_t at = 0; at + private->call_size <= slab->capacity; at += roundup(private->call_size, CALL_ALIGN)) {
@@ -35,6 +41,16 @@ add_slab(struct transport *transport)
         private->calls = call;
     }
     return true;
+}
+
+bool
+call_scarce(const struct transport *transport)
+{
+    const struct transport_shared *shared = transport->private->shared;
+
+    return transport->private->calls == NULL &&
+           atomic_load_explicit(&shared->call_bytes, memory_order_relaxed) >=
+               shared->budget.max_bytes / CALLS_SHARE / 2;
 }
 
 struct call *

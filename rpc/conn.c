@@ -33,8 +33,10 @@
 #define COPY_BYTES ((size_t)4 << 10)        /* lent payloads up to here are copied */
 #define TURN_CALLS 256                      /* cut from one connection before others have their turn */
 #define TURN_READS 8
+#define SCARCE_CALLS 16                 /* of one connection while calls are scarce */
 #define SEND_IOVS 256
 #define SEGMENTS_PER_REPLY 3
+#define MOVED_MIN ((size_t)64 << 10)    /* bytes between two looks at a connection that sits on memory */
 #define STARVED_MAX 1000                    /* retries; then a connection that sits on memory is closed */
 
 /* Bytes to be sent: in a buffer, or in a pipe. */
@@ -56,6 +58,7 @@ struct conn {
     bool blocked;                       /* ... and for writing: it took less than there was */
     bool eof;                           /* the client has sent all it will */
     unsigned starved_times;
+    uint64_t moved_bytes;               /* either way since conn_stalled() */
 
     struct record record;
     struct buf *in;
@@ -216,6 +219,14 @@ make_room(struct conn *conn, size_t *want)
     return 0;
 }
 
+static uint32_t
+calls_max(const struct conn *conn)
+{
+    uint32_t max = conn_limits(conn)->calls_per_conn;
+
+    return call_scarce(conn->source.transport) ? MIN(max, SCARCE_CALLS) : max;
+}
+
 /* Bytes of replies: not taken by the client yet, or to be expected of calls that are under way. */
 static uint64_t
 reply_bytes(const struct conn *conn)
@@ -228,7 +239,7 @@ is_full(const struct conn *conn)
 {
     const struct transport_limits *limits = conn_limits(conn);
 
-    return conn->source.outstanding >= limits->calls_per_conn || reply_bytes(conn) >= limits->reply_bytes_per_conn;
+    return conn->source.outstanding >= calls_max(conn) || reply_bytes(conn) >= limits->reply_bytes_per_conn;
 }
 
 static bool
@@ -236,7 +247,7 @@ is_half_empty(const struct conn *conn)
 {
     const struct transport_limits *limits = conn_limits(conn);
 
-    return conn->source.outstanding <= limits->calls_per_conn / 2 &&
+    return conn->source.outstanding <= calls_max(conn) / 2 &&
            reply_bytes(conn) <= limits->reply_bytes_per_conn / 2;
 }
 
@@ -346,6 +357,8 @@ receive(struct conn *conn)
         }
         stat_add(&source->transport->stats.bytes_in, (uint64_t)n);
         conn->starved_times = 0;
+        conn->moved_bytes += (uint64_t)n;
+        source_used(source);
         conn->in_end += (size_t)n;
         cut_calls(conn);
         if (source->is_closed || source->is_ready || source->is_starved || conn->throttled || (size_t)n < want)
@@ -486,6 +499,7 @@ sent(struct conn *conn, size_t n)
 {
     stat_add(&conn->source.transport->stats.bytes_out, n);
     conn->queued_bytes -= n;
+    conn->moved_bytes += n;
     while (n > 0) {
         struct segment *segment = &conn->segments[conn->first_segment];
 
@@ -615,7 +629,29 @@ conn_sent(const struct call_source *source)
     return ((const struct conn *)source)->nsegments == 0;
 }
 
+/* Replies that are not taken, or a call that does not go on; calls under way are for us to end. */
+static bool
+conn_stalled(struct call_source *source)
+{
+    struct conn *conn = conn_of(source);
+    bool slow = conn->moved_bytes < MOVED_MIN;
+    bool holds = conn->nsegments > 0 || (source->outstanding == 0 && conn_held(conn) > STASH_BYTES);
+
+    conn->moved_bytes = 0;
+    return slow && holds;
+}
+
+static bool
+conn_idle(const struct call_source *source)
+{
+    const struct conn *conn = (const struct conn *)source;
+
+    return source->outstanding == 0 && conn->nsegments == 0 && conn_held(conn) == 0 && !source->is_ready;
+}
+
 static const struct call_source_ops conn_ops = {
+    .stalled = conn_stalled,
+    .idle = conn_idle,
     .space = conn_space,
     .send = conn_send,
     .resume = conn_resume,
@@ -650,7 +686,8 @@ conn_open(struct transport *transport, int fd)
     struct conn *conn;
     int err = 0;
 
-    if (atomic_fetch_add_explicit(&shared->connections, 1, memory_order_relaxed) >= shared->limits.connections)
+    if (atomic_fetch_add_explicit(&shared->connections, 1, memory_order_relaxed) >= shared->limits.connections &&
+        !source_close_idle(transport))
         err = -EMFILE;
     else if (transport->draining)
         err = -ESHUTDOWN;

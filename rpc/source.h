@@ -27,6 +27,10 @@ struct call_source_ops {
     void (*flush)(struct call_source *source);
     /* No new calls from now on. */
     void (*stop)(struct call_source *source);
+    /* It holds memory for a client that has hardly moved a byte since this was asked last. */
+    bool (*stalled)(struct call_source *source);
+    /* It could be closed and nobody would miss anything. */
+    bool (*idle)(const struct call_source *source);
     /* Nothing is left to be sent. */
     bool (*sent)(const struct call_source *source);
     /* Close the socket at once and call source_closed(). */
@@ -61,6 +65,7 @@ struct transport_private {
     struct source_list open, closed, dirty, ready, starved;
     unsigned nready;
     struct loop_timer starved_timer;
+    struct loop_timer stalled_timer;
     struct call *calls;                 /* not in use */
     struct buf *slabs;                  /* what they are cut from */
     struct loop_timer drain_timer;
@@ -71,11 +76,18 @@ struct transport_private {
 void source_opened(struct transport *transport, struct call_source *source, const struct call_source_ops *ops);
 void source_closed(struct call_source *source);
 void source_dirty(struct call_source *source);
+/* It has received something: the one that has not for longest is first to go. */
+void source_used(struct call_source *source);
+/* Close the one that has been idle for longest, if there is one. */
+bool source_close_idle(struct transport *transport);
 void source_ready(struct call_source *source);
 void source_starved(struct call_source *source);
 
 /* call.c: a call with nothing but its transport and source set; NULL when memory is short. */
 struct call *call_new(struct call_source *source);
+
+/* No call is free, and those that there are have much of what all may have: be modest. */
+bool call_scarce(const struct transport *transport);
 
 /* A call that has not been handed over. */
 void call_free(struct call *call);

@@ -18,6 +18,7 @@
 #include "rpc/udp.h"
 
 #define STARVED_RETRY_MS 10
+#define STALLED_MS 5000                 /* between two looks for clients that sit on memory while it is tight */
 #define PIPES_MAX 64
 
 void
@@ -65,6 +66,29 @@ source_dirty(struct call_source *source)
 }
 
 void
+source_used(struct call_source *source)
+{
+    struct source_list *open = &source->transport->private->open;
+
+    TAILQ_REMOVE(open, source, all);
+    TAILQ_INSERT_TAIL(open, source, all);
+}
+
+bool
+source_close_idle(struct transport *transport)
+{
+    struct call_source *source;
+
+    TAILQ_FOREACH(source, &transport->private->open, all) {
+        if (!source->ops->idle(source))
+            continue;
+        source->ops->close(source);
+        return true;
+    }
+    return false;
+}
+
+void
 source_ready(struct call_source *source)
 {
     if (source->is_ready || source->is_closed)
@@ -99,6 +123,27 @@ source_starved(struct call_source *source)
         loop_timer_start(source->transport->loop, &private->starved_timer, STARVED_RETRY_MS, starved_fired);
     source->is_starved = true;
     TAILQ_INSERT_TAIL(&private->starved, source, starved);
+}
+
+/*
+ * What one client does not take, or does not finish, is missing for all the others. A look when memory is not tight only
+ * starts the count again.
+ */
+static void
+stalled_fired(struct loop_timer *timer)
+{
+    struct transport_private *private =
+        (struct transport_private *)((char *)timer - offsetof(struct transport_private, stalled_timer));
+    struct transport *transport = private->transport;
+    bool tight = buf_tight(transport->buffers);
+    struct call_source *source, *next;
+
+    for (source = TAILQ_FIRST(&private->open); source != NULL; source = next) {
+        next = TAILQ_NEXT(source, all);
+        if (source->ops->stalled(source) && tight)
+            source->ops->close(source);
+    }
+    loop_timer_start(transport->loop, timer, STALLED_MS, stalled_fired);
 }
 
 static void
@@ -210,6 +255,7 @@ transport_new(const struct transport_config *config, struct transport **out)
     err = loop_new(before_wait, transport, &transport->loop);
     if (err < 0)
         goto fail;
+    loop_timer_start(transport->loop, &private->stalled_timer, STALLED_MS, stalled_fired);
     *out = transport;
     return 0;
 fail:
@@ -240,6 +286,7 @@ transport_free(struct transport *transport)
     loop_free(transport->loop);
     for (; private->slabs != NULL; private->slabs = next) {
         next = private->slabs->next;
+        atomic_fetch_sub_explicit(&private->shared->call_bytes, private->slabs->capacity, memory_order_relaxed);
         buf_put(private->slabs);
     }
     buf_pool_free(transport->buffers);

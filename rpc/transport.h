@@ -36,6 +36,7 @@ struct transport_shared {
     struct transport_limits limits;
     struct buf_budget budget;
     _Atomic uint32_t connections;       /* open now */
+    _Atomic uint64_t call_bytes;        /* of the budget, that calls themselves have; never given back */
 };
 
 struct transport_config {

@@ -441,7 +441,23 @@ udp_sent(const struct call_source *source)
     return ((const struct udp *)source)->nreplies == 0;
 }
 
+static bool
+udp_stalled(struct call_source *source)
+{
+    (void)source;
+    return false;
+}
+
+static bool
+udp_idle(const struct call_source *source)
+{
+    (void)source;
+    return false;
+}
+
 static const struct call_source_ops udp_ops = {
+    .stalled = udp_stalled,
+    .idle = udp_idle,
     .space = udp_space,
     .send = udp_send,
     .resume = udp_resume,

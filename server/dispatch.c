@@ -9,7 +9,8 @@
  *                                          \-> tell_attributes -> told_node (-> told_other) -> answer
  *
  * Before start the replay cache is asked about procedures that must not be done twice: it may have the reply (drc.h).
- * start waits, and runs again, where what a caller may do depends on a host name that is not known yet (hosts.h).
+ * start waits, and runs again, where what a caller may do depends on a host name, or on groups, that are not known yet
+ * (hosts.h, groups.h).
  *
  * The lower branch is for calls that are refused without having reached the file: a bad name, a read-only export. Their
  * replies carry the attributes that RFC 1813 gives them as well.
@@ -18,6 +19,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 
@@ -51,6 +53,15 @@ op_done(struct store_op *op)
 }
 
 static void
+forget_groups(struct nfs3_call *call)
+{
+    groups_put(call->groups_list);
+    free(call->more_groups);
+    call->groups_list = NULL;
+    call->more_groups = NULL;
+}
+
+static void
 release(struct nfs3_call *call)
 {
     if (call->other != NULL)
@@ -63,6 +74,7 @@ release(struct nfs3_call *call)
         buf_put(call->data);
     if (call->list != NULL)
         buf_put(call->list);
+    forget_groups(call);
     export_view_put(call->view);
 }
 
@@ -130,6 +142,8 @@ answer(struct nfs3_call *call, int err)
 {
     struct call *rpc = &call->rpc;
     const uint8_t *results = NULL;
+    uint8_t unsent[BULK_REPLY_MAX];
+    struct wire_out lost = { .full = true };
     size_t copied;
     struct wire_out *out;
     bool known;
@@ -147,8 +161,12 @@ answer(struct nfs3_call *call, int err)
         results = out->p;
         encode(call, out);
     }
+    else if (call->replay.entry != NULL && call->proc->reply_bytes <= sizeof(unsent)) {
+        lost = (struct wire_out){ .p = unsent, .end = unsent + sizeof(unsent) };     /* done: he will ask for it again */
+        encode(call, &lost);
+    }
     if (call->replay.entry != NULL)
-        remember(call, results, out);
+        remember(call, results != NULL ? results : unsent, out != NULL ? out : &lost);
     release(call);
     nfs3_stats_count(&call->worker->stats.nfs3, rpc->proc, call->res.status);
     if (out != NULL)
@@ -257,7 +275,7 @@ find_export(struct nfs3_call *call, const nfs_fh3 *fh, const struct export **exp
                              &call->wait, rights);
     if (err < 0)
         return err;
-    if (*rights == NULL)
+    if (*rights == NULL || (*rights)->withheld)
         return -ESTALE;                                 /* as knfsd: nothing is said about exports of others */
     if ((*rights)->secure && call_peer_port(&call->rpc) >= IPPORT_RESERVED)
         return -EPERM;
@@ -279,18 +297,34 @@ check_second(struct nfs3_call *call)
     return export == call->export ? 0 : -EXDEV;
 }
 
+/* Who the caller is on the export; -EINPROGRESS: start() will run again. */
+static int
+find_caller(struct nfs3_call *call)
+{
+    bool himself = squash(call->rights, &call->rpc.auth, &call->cred, call->groups);
+    int err;
+
+    if (!himself || !call->rights->manage_gids)
+        return 0;
+    forget_groups(call);
+    err = groups_find(call->worker->shared->groups, call->cred.uid, &call->groups_wait, &call->groups_list);
+    return err == 0 ? squash_groups(call->rights, call->groups_list, &call->cred, call->groups, &call->more_groups)
+                    : err;
+}
+
 static int
 start(struct nfs3_call *call)
 {
     struct store_op *op = &call->op;
     int err = find_export(call, &call->args.first, &call->export, &call->rights, &call->ids[0]);
 
+    if (err == 0)
+        err = find_caller(call);
     if (err == -EINPROGRESS)
         return STORE_PENDING;
     if (err < 0)
         return refuse(call, err);
     call->device = export_view_device(call->view, call->export);
-    squash(call->rights, &call->rpc.auth, &call->cred, call->groups);
     if (call->proc->needs == RIGHT_WRITE && nfs3_read_only(call->export, call->rights))
         call->refusal = -EROFS;
     else if (call->proc->second != NULL)
@@ -306,12 +340,22 @@ start(struct nfs3_call *call)
 }
 
 static void
-name_known(struct hosts_wait *wait)
+start_again(struct nfs3_call *call)
 {
-    struct nfs3_call *call = (struct nfs3_call *)((char *)wait - offsetof(struct nfs3_call, wait));
-
     call->refusal = 0;
     go(call, start(call));
+}
+
+static void
+name_known(struct hosts_wait *wait)
+{
+    start_again((struct nfs3_call *)((char *)wait - offsetof(struct nfs3_call, wait)));
+}
+
+static void
+groups_known(struct groups_wait *wait)
+{
+    start_again((struct nfs3_call *)((char *)wait - offsetof(struct nfs3_call, groups_wait)));
 }
 
 /* Everything that release() and fail() look at, before anything is known. */
@@ -324,6 +368,10 @@ init(struct nfs3_call *call)
     call->rights = NULL;
     call->wait.loop = call->rpc.transport->loop;
     call->wait.answered = name_known;
+    call->groups_wait.loop = call->rpc.transport->loop;
+    call->groups_wait.answered = groups_known;
+    call->groups_list = NULL;
+    call->more_groups = NULL;
     call->refusal = 0;
     call->node = NULL;
     call->other = NULL;

@@ -21,6 +21,7 @@ enum option_type {
     OPTION_ID,                          /* uint32_t; -2 is 4294967294 */
     OPTION_SIZE,                        /* uint32_t, bytes; a multiple of 512 */
     OPTION_DIR,                         /* const char *: an absolute path, owned */
+    OPTION_MOUNT_POINT,                 /* the same, or "" where no value is given */
     OPTION_FSID,
     OPTION_SEC,                         /* a list of flavours, of which sys is the only one there is */
     OPTION_REFUSED                      /* of exports(5); help says why it is not taken */
@@ -33,6 +34,8 @@ struct export_option {
     bool flag;
     uint64_t min, max;
     const char *value;                  /* what follows the "=", for people; NULL: there is no value */
+    bool optional;                      /* the value can be left out */
+    bool alias;                         /* of the next row, which is shown in its place */
     const char *help;
 };
 
@@ -41,6 +44,7 @@ struct export_option {
 #define NOTHING                 .type = OPTION_NOTHING
 #define ID(field)               .type = OPTION_ID, AT(field), .max = LAST_ID, .value = "ID"
 #define SIZE(field, from, to)   .type = OPTION_SIZE, AT(field), .min = from, .max = to, .value = "BYTES"
+#define MOUNT_POINT             .type = OPTION_MOUNT_POINT, AT(mount_point), .value = "DIR", .optional = true
 #define REFUSED                 .type = OPTION_REFUSED
 #define NOT_YET                 "is not supported in this version"
 #define NFS4_ONLY               "belongs to NFSv4: this server speaks NFSv3"
@@ -60,12 +64,25 @@ static const struct export_option export_options[] = {
     { "no_all_squash", FLAG(all_squash, false), .help = "Take callers for whom they say they are (default)." },
     { "anonuid", ID(anon_uid), .help = "The uid of squashed callers; default 65534, -2 is 4294967294." },
     { "anongid", ID(anon_gid), .help = "The gid of squashed callers; default 65534, -2 is 4294967294." },
+    { "manage_gids", FLAG(manage_gids, true), .help = "Take the groups that this machine knows of a user for those "
+                                                      "that the client tells, 16 at most." },
     { "fsid", .type = OPTION_FSID, .value = "NUMBER|root|UUID",
       .help = "Names the export in file handles, whatever directory is behind it." },
     { "path", .type = OPTION_DIR, AT(dir), .value = "DIR", .help = "Serve this directory under the export's name." },
+    { "mp", MOUNT_POINT, .alias = true, .help = "The same as mountpoint." },
+    { "mountpoint", MOUNT_POINT, .help = "Serve only while this directory (or else the export's own) is a mount point; "
+                                         "one that is mounted later is served once the exports are read again." },
     { "rtmax", SIZE(rtmax, 4 << 10, 4 << 20), .help = "Largest READ answered in one reply; default: the server's." },
     { "wtmax", SIZE(wtmax, 4 << 10, 4 << 20), .help = "Largest WRITE taken in one call; default: the server's." },
+    { "rtpref", SIZE(rtpref, 4 << 10, 4 << 20), .help = "READ that clients are told to prefer; default, and at most: "
+                                                        "rtmax." },
+    { "wtpref", SIZE(wtpref, 4 << 10, 4 << 20), .help = "WRITE that clients are told to prefer; default, and at most: "
+                                                        "wtmax." },
     { "dtpref", SIZE(dtpref, 4 << 10, 1 << 20), .help = "Preferred size of a READDIR reply; default: the server's." },
+    { "nordirplus", FLAG(readdirplus, false), .help = "Refuse READDIRPLUS: clients read names alone." },
+    { "noatime", FLAG(noatime, true), .help = "Reading a file or directory leaves its time of access alone; symbolic "
+                                              "links follow their file system." },
+    { "nodiratime", FLAG(nodiratime, true), .help = "The same for directories alone." },
     { "no_subtree_check", FLAG(subtree_check, false), .help = "Check the export of a handle, not its directory "
                                                               "(default)." },
     { "hide", NOTHING, .help = "Do not show file systems that are mounted inside of the export (always so)." },
@@ -79,9 +96,6 @@ static const struct export_option export_options[] = {
     { "subtree_check", REFUSED, .help = NOT_YET },
     { "crossmnt", REFUSED, .help = NOT_YET },
     { "nohide", REFUSED, .help = NOT_YET },
-    { "mp", REFUSED, .help = NOT_YET },
-    { "mountpoint", REFUSED, .help = NOT_YET },
-    { "nordirplus", REFUSED, .help = NOT_YET },
     { "acl", REFUSED, .help = NOT_YET },
     { "insecure_locks", REFUSED, .help = NOT_YET },
     { "no_auth_nlm", REFUSED, .help = NOT_YET },
@@ -101,7 +115,7 @@ void
 export_rights_init(struct export_rights *rights)
 {
     *rights = (struct export_rights){
-        .read_only = true, .secure = true, .wdelay = true, .root_squash = true,
+        .read_only = true, .secure = true, .wdelay = true, .root_squash = true, .readdirplus = true,
         .anon_uid = ANON_ID, .anon_gid = ANON_ID
     };
 }
@@ -110,17 +124,23 @@ int
 export_rights_copy(struct export_rights *rights, const struct export_rights *from)
 {
     *rights = *from;
-    if (from->dir == NULL)
+    rights->dir = rights->mount_point = NULL;
+    if (from->dir != NULL)
+        rights->dir = strdup(from->dir);
+    if (from->mount_point != NULL)
+        rights->mount_point = strdup(from->mount_point);
+    if ((from->dir == NULL || rights->dir != NULL) && (from->mount_point == NULL || rights->mount_point != NULL))
         return 0;
-    rights->dir = strdup(from->dir);
-    return rights->dir != NULL ? 0 : -ENOMEM;
+    export_rights_fini(rights);
+    return -ENOMEM;
 }
 
 void
 export_rights_fini(struct export_rights *rights)
 {
     free((char *)rights->dir);
-    rights->dir = NULL;
+    free((char *)rights->mount_point);
+    rights->dir = rights->mount_point = NULL;
 }
 
 static const char *
@@ -193,23 +213,25 @@ apply_size(const struct export_option *row, struct export_rights *rights, const 
 }
 
 static int
-apply_dir(struct export_rights *rights, const char *value, char *error, size_t error_size)
+apply_dir(const struct export_option *row, struct export_rights *rights, const char *value, char *error,
+          size_t error_size)
 {
+    char **field = (char **)((char *)rights + row->offset);
     char shown[SHOWN_MAX];
     char *copy;
 
-    if (value[0] != '/') {
-        snprintf(error, error_size, "path: %s is not an absolute path",
+    if (value[0] != '/' && value[0] != '\0') {
+        snprintf(error, error_size, "%s: %s is not an absolute path", row->name,
                  log_quote(shown, sizeof(shown), value, strlen(value)));
         return -EINVAL;
     }
     copy = strdup(value);
     if (copy == NULL) {
-        snprintf(error, error_size, "path: out of memory");
+        snprintf(error, error_size, "%s: out of memory", row->name);
         return -ENOMEM;
     }
-    free((char *)rights->dir);
-    rights->dir = copy;
+    free(*field);
+    *field = copy;
     return 0;
 }
 
@@ -278,7 +300,9 @@ apply_row(const struct export_option *row, struct export_rights *rights, const c
     case OPTION_SIZE:
         return apply_size(row, rights, value, error, error_size);
     case OPTION_DIR:
-        return apply_dir(rights, value, error, error_size);
+        return apply_dir(row, rights, value, error, error_size);
+    case OPTION_MOUNT_POINT:
+        return apply_dir(row, rights, value != NULL ? value : "", error, error_size);
     case OPTION_FSID:
         return apply_fsid(rights, value, error, error_size);
     case OPTION_SEC:
@@ -308,7 +332,7 @@ export_option_apply(struct export_rights *rights, const char *option, char *erro
         snprintf(error, error_size, "option %s takes no value", row->name);
         return -EINVAL;
     }
-    if (row->value != NULL && (value == NULL || *value == '\0')) {
+    if (row->value != NULL && (value == NULL ? !row->optional : *value == '\0')) {
         snprintf(error, error_size, "option %s needs a value (%s=%s)", row->name, row->name, row->value);
         return -EINVAL;
     }
@@ -323,6 +347,8 @@ print_option(FILE *out, const struct export_option *row, const struct export_rig
     uint32_t number;
     bool flag;
 
+    if (row->alias)
+        return false;
     switch (row->type) {
     case OPTION_FLAG:
         memcpy(&flag, (const char *)rights + row->offset, sizeof(flag));
@@ -338,10 +364,11 @@ print_option(FILE *out, const struct export_option *row, const struct export_rig
         fprintf(out, "%s%s=%u", comma, row->name, number);
         return true;
     case OPTION_DIR:
+    case OPTION_MOUNT_POINT:
         memcpy(&dir, (const char *)rights + row->offset, sizeof(dir));
         if (dir == NULL)
             return false;
-        fprintf(out, "%s%s=", comma, row->name);
+        fprintf(out, "%s%s%s", comma, row->name, *dir != '\0' ? "=" : "");
         text_print_exports(out, dir);
         return true;
     case OPTION_FSID:
@@ -368,8 +395,8 @@ print_option(FILE *out, const struct export_option *row, const struct export_rig
 
 /* What exportfs -v prints, in its order; of what we do anyway it names "hide". */
 static const char *const exportfs_order[] = {
-    "sync", "async", "wdelay", "no_wdelay", "hide", "no_subtree_check", "fsid", "anonuid", "anongid", "sec", "ro", "rw",
-    "secure", "insecure", "root_squash", "no_root_squash", "no_all_squash", "all_squash",
+    "sync", "async", "wdelay", "no_wdelay", "hide", "no_subtree_check", "fsid", "mountpoint", "anonuid", "anongid", "sec",
+    "ro", "rw", "secure", "insecure", "root_squash", "no_root_squash", "no_all_squash", "all_squash",
 };
 
 #define ORDERED (sizeof(exportfs_order) / sizeof(*exportfs_order))
@@ -402,7 +429,10 @@ export_rights_print(FILE *out, const struct export_rights *rights)
 static void
 format_head(const struct export_option *row, char *out, size_t size)
 {
-    snprintf(out, size, "%s%s%s", row->name, row->value != NULL ? "=" : "", row->value != NULL ? row->value : "");
+    if (row->value == NULL)
+        snprintf(out, size, "%s", row->name);
+    else
+        snprintf(out, size, row->optional ? "%s[=%s]" : "%s=%s", row->name, row->value);
 }
 
 void

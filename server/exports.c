@@ -18,6 +18,8 @@
 #include "server/export_options.h"
 #include "server/exports_file.h"
 #include "server/log.h"
+#include "server/mount_point.h"
+#include "storage/cred.h"
 #include "storage/memory.h"
 #include "storage/posix.h"
 
@@ -173,7 +175,10 @@ same_rights(const struct export_rights *a, const struct export_rights *b)
     return a->read_only == b->read_only && a->async == b->async && a->secure == b->secure && a->wdelay == b->wdelay &&
            a->root_squash == b->root_squash && a->all_squash == b->all_squash &&
            a->subtree_check == b->subtree_check && a->anon_uid == b->anon_uid && a->anon_gid == b->anon_gid &&
-           a->rtmax == b->rtmax && a->wtmax == b->wtmax && a->dtpref == b->dtpref;
+           a->manage_gids == b->manage_gids && a->readdirplus == b->readdirplus && a->noatime == b->noatime &&
+           a->nodiratime == b->nodiratime &&
+           a->rtmax == b->rtmax && a->wtmax == b->wtmax && a->dtpref == b->dtpref && a->rtpref == b->rtpref &&
+           a->wtpref == b->wtpref && same_dir(a->mount_point, b->mount_point);
 }
 
 /* What all entries of one export must agree on. */
@@ -202,6 +207,9 @@ check_entry(struct builder *builder, const struct export_entry *entry)
 {
     if (entry->memory && entry->rights.dir != NULL)
         return exports_report_error(&builder->report, &entry->place, -EINVAL, "a memory: export has no path=");
+    if (entry->memory && entry->rights.mount_point != NULL && *entry->rights.mount_point == '\0')
+        return exports_report_error(&builder->report, &entry->place, -EINVAL,
+                                    "a memory: export is no mount point (mountpoint=DIR names one)");
     return 0;
 }
 
@@ -628,6 +636,45 @@ explain(int err)
                               : strerror(-err);
 }
 
+/* Who may use the export only while something is mounted gets nothing where that is not so. */
+static void
+withhold_unmounted(struct builder *builder, struct export *export, const struct export_entry *entry)
+{
+    char shown[SHOWN_MAX], client_shown[SHOWN_MAX];
+    size_t i;
+
+    for (i = 0; i < export->nclients; i++) {
+        struct export_client *client = &export->clients[i];
+        const char *path = client->rights.mount_point;
+
+        if (path == NULL)
+            continue;
+        path = *path != '\0' ? path : export->dir;
+        client->rights.withheld = !mount_point_here(path);
+        if (client->rights.withheld)
+            exports_report_warning(&builder->report, &entry->place, "not served to %s: %s is no mount point",
+                                   show_path(client_shown, client->text), show_path(shown, path));
+    }
+}
+
+/* Whose times of access are left alone is up to the owner of a file and root (O_NOATIME). */
+static void
+warn_of_access_times(struct builder *builder, const struct export *export, const struct export_entry *entry)
+{
+    size_t i;
+
+    for (i = 0; i < export->nclients && !export->memory && cred_process_mode() == CRED_SELF; i++) {
+        const struct export_rights *rights = &export->clients[i].rights;
+
+        if (!rights->noatime && !rights->nodiratime)
+            continue;
+        exports_report_warning(&builder->report, &entry->place,
+                               "without root, %s does nothing for files of other users",
+                               rights->noatime ? "noatime" : "nodiratime");
+        return;
+    }
+}
+
 static int
 open_export(struct builder *builder, size_t i)
 {
@@ -649,6 +696,8 @@ open_export(struct builder *builder, size_t i)
     export->store = set->private->stores[i]->store;
     if (!entry->rights.has_fsid)
         export->id = make_id('p', export->store->fsid_hint, export->path);
+    withhold_unmounted(builder, export, entry);
+    warn_of_access_times(builder, export, entry);
     return 0;
 }
 

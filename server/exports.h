@@ -28,10 +28,16 @@ struct export_rights {
     bool all_squash;
     bool subtree_check;
     uint32_t anon_uid, anon_gid;        /* default 65534 */
+    bool manage_gids;                   /* the server's own groups of a user, not those of the call */
+    bool readdirplus;                   /* default true */
+    bool noatime, nodiratime;           /* noatime is for directories, too */
     uint32_t rtmax, wtmax, dtpref;      /* bytes; 0: the server's */
+    uint32_t rtpref, wtpref;            /* bytes; 0, and what is more: rtmax and wtmax */
     bool has_fsid;                      /* fsid= was given (number or UUID) */
     uint64_t fsid[2];
     const char *dir;                    /* path=: serve this directory under the export's name; NULL: the name itself */
+    const char *mount_point;            /* mountpoint=: served only while this is one; "": what is served; NULL: always */
+    bool withheld;                      /* it was none when the exports were read */
 };
 
 /* What a client is, in the order in which exports(5) goes through them; the first two count as one kind. */

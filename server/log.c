@@ -3,6 +3,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +12,9 @@
 #include <unistd.h>
 
 static const char *const level_names[] = { "error", "warning", "info", "debug" };
+
+/* Of poll() and the write() after it: what was free is still free. */
+static pthread_mutex_t write_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int
 write_prefix(const struct log *log, enum log_level level, char *line, size_t size)
@@ -49,8 +54,11 @@ log_write(const struct log *log, enum log_level level, const char *format, ...)
         if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
             line[i] = '?';
     line[len++] = '\n';
-    while (write(log->fd, line, len) < 0 && errno == EINTR)
-        continue;
+    pthread_mutex_lock(&write_lock);
+    if (poll(&(struct pollfd){ .fd = log->fd, .events = POLLOUT }, 1, 0) > 0)      /* a full pipe: the line is lost */
+        while (write(log->fd, line, len) < 0 && errno == EINTR)
+            continue;
+    pthread_mutex_unlock(&write_lock);
     errno = saved;
 }
 

@@ -132,6 +132,7 @@ run(const struct options *options, const struct log *log, int daemon)
         log_error(log, "%s", error);
     else
         wait_for_end(server, &signals);
+    sigprocmask(SIG_UNBLOCK, &signals, NULL);            /* whoever does not want to wait any longer signals again */
     server_free(server);
     return err < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

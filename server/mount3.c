@@ -16,7 +16,9 @@
 
 #include "server/log.h"
 #include "server/mount_list.h"
+#include "server/mount_point.h"
 #include "server/peer.h"
+#include "storage/engine.h"
 #include "storage/fh.h"
 #include "xdr/mount3.h"
 
@@ -258,6 +260,11 @@ find_export(struct mount3_call *call)
         return err;
     if (rights == NULL || (rights->secure && call_peer_port(&call->rpc) >= IPPORT_RESERVED))
         return -EACCES;
+    if (rights->withheld)
+        return -ENOENT;
+    call->mount_point = rights->mount_point;
+    if (call->mount_point != NULL && *call->mount_point == '\0')
+        call->mount_point = call->export->dir;
     return 0;
 }
 
@@ -271,11 +278,31 @@ get_path(struct mount3_call *call)
     return !call->rpc.args.bad;
 }
 
+static int
+begin_walk(struct mount3_call *call, int err)
+{
+    struct store *store = call->export->store;
+
+    if (err < 0)
+        return answer(call, err);
+    store_ref(store, store->root);
+    call->node = store->root;
+    return walk(call);
+}
+
+/* On a thread of the pool. */
+static void
+look_for_mount(struct store_op *op)
+{
+    const struct mount3_call *call = (struct mount3_call *)((char *)op - offsetof(struct mount3_call, op));
+
+    op->err = mount_point_here(call->mount_point) ? 0 : -ENOENT;
+}
+
 /* Version 3 has no word for "come again" here, so who must is left without an answer: he asks again by himself. */
 static void
 mount_from_export(struct mount3_call *call)
 {
-    struct store *store;
     int err = find_export(call);
 
     if (err == -EINPROGRESS)
@@ -292,10 +319,11 @@ mount_from_export(struct mount3_call *call)
     call->op.cred = &as_root;
     call->op.sync = false;
     call->op.done = op_done;
-    store = call->export->store;
-    store_ref(store, store->root);
-    call->node = store->root;
-    go(call, walk(call));
+    call->step = begin_walk;
+    if (call->mount_point != NULL)
+        engine_run(call->op.engine, &call->op, look_for_mount);
+    else
+        go(call, 0);
 }
 
 static void

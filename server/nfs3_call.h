@@ -19,6 +19,7 @@
 #include "rpc/program.h"
 #include "server/export_view.h"
 #include "server/exports.h"
+#include "server/groups.h"
 #include "server/worker.h"
 #include "storage/fh.h"
 #include "storage/store.h"
@@ -113,6 +114,9 @@ struct nfs3_call {
     const struct export_rights *rights;
     uint64_t device;                    /* of the export's root, as store_attr.fsid has it */
     struct hosts_wait wait;             /* while the caller's name is not known */
+    struct groups_wait groups_wait;     /* while the groups of the caller are not known */
+    struct groups_list *groups_list;    /* manage_gids: what cred has; a reference */
+    gid_t *more_groups;                 /* a copy of it that root_squash has changed; owned */
     struct store_cred cred;
     gid_t groups[CALL_GIDS_MAX];
     int (*step)(struct nfs3_call *call, int err);   /* what follows the operation under way */

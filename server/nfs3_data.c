@@ -19,7 +19,7 @@ read_space(struct nfs3_call *call, uint32_t length)
 {
     if (length <= SMALL_READ)
         return call_alloc(&call->rpc, MAX(length, 1));
-    call->data = buf_get(call->rpc.transport->buffers, length);
+    call->data = buf_get_spare(call->rpc.transport->buffers, length);
     return call->data != NULL ? call->data->data : NULL;
 }
 
@@ -49,9 +49,27 @@ nfs3_read_begin(struct nfs3_call *call)
     op->u.read.offset = offset;
     op->u.read.length = length;
     op->u.read.data = data;
+    op->u.read.keep_atime = call->rights->noatime;
     call->pipe = read_pipe(call, offset, length);
     op->u.read.pipe = call->pipe != NULL ? call->pipe->in : -1;
     return store_read(call->node, op);
+}
+
+/* Few bytes in a large buffer move to a small one: they may wait long for a client that is slow to take them. */
+static void
+fit_data(struct nfs3_call *call, uint32_t done)
+{
+    struct buf *small;
+
+    if (call->data == NULL || call->op.r.read.in_pipe || done >= call->data->capacity / 2)
+        return;
+    small = buf_get(call->rpc.transport->buffers, done);
+    if (small == NULL)
+        return;
+    memcpy(small->data, call->data->data, done);
+    buf_put(call->data);
+    call->data = small;
+    call->data_start = small->data;
 }
 
 int
@@ -59,6 +77,7 @@ nfs3_read_finish(struct nfs3_call *call)
 {
     READ3resok *ok = &call->res.read.READ3res_u.resok;
 
+    fit_data(call, call->op.r.read.done);
     ok->count = call->op.r.read.done;
     ok->eof = call->op.r.read.eof;
     ok->data.data_len = ok->count;

@@ -32,7 +32,7 @@ entries_room(const struct nfs3_call *call, uint32_t count)
 {
     size_t cut = MIN(count, MAX(nfs3_dtpref(call), LISTING_MIN_CUT));
 
-    cut = MIN(cut, call_reply_max(&call->rpc));
+    cut = MIN(cut, call_reply_max(&call->rpc) - BULK_REPLY_MAX);
     return cut > LISTING_FRAME ? cut - LISTING_FRAME : 0;
 }
 
@@ -41,12 +41,13 @@ listing_begin(struct nfs3_call *call, size_t buffer_bytes, uint32_t max_entries)
 {
     struct store_op *op = &call->op;
 
-    call->data = buf_get(call->rpc.transport->buffers, MAX(MIN(buffer_bytes, ENTRIES_MAX), DIRENT_MAX));
+    call->data = buf_get_spare(call->rpc.transport->buffers, MAX(MIN(buffer_bytes, ENTRIES_MAX), DIRENT_MAX));
     if (call->data == NULL)
         return -ENOMEM;
     op->u.dir.buffer = call->data->data;
     op->u.dir.size = MIN(call->data->capacity, MAX(buffer_bytes, DIRENT_MAX));
     op->u.dir.max_entries = max_entries;
+    op->u.dir.keep_atime = call->rights->noatime || call->rights->nodiratime;
     return store_readdir(call->node, op);
 }
 
@@ -68,7 +69,7 @@ list_space(struct nfs3_call *call, size_t entry_size, size_t room)
         return 0;
     if (count == 0 || room == 0)
         return -NFS3_ETOOSMALL;
-    call->list = buf_get(call->rpc.transport->buffers, count * entry_size);
+    call->list = buf_get_spare(call->rpc.transport->buffers, count * entry_size);
     return call->list != NULL ? 0 : -ENOMEM;
 }
 
@@ -134,7 +135,7 @@ nfs3_readdirplus_begin(struct nfs3_call *call)
 {
     const READDIRPLUS3args *args = &call->args.readdirplus;
     size_t room = entries_room(call, args->maxcount);
-    int err = nfs3_check_dir(call);
+    int err = call->rights->readdirplus ? nfs3_check_dir(call) : -EOPNOTSUPP;
 
     if (err < 0)
         return err;

@@ -57,6 +57,12 @@ over_transport(const struct nfs3_call *call, uint32_t bytes)
     return call->rpc.stream ? bytes : MIN(bytes, NFS3_UDP_MAX);
 }
 
+static uint32_t
+preferred(uint32_t of_export, uint32_t max)
+{
+    return of_export != 0 ? MIN(of_export, max) : max;
+}
+
 int
 nfs3_fsinfo_finish(struct nfs3_call *call)
 {
@@ -64,8 +70,10 @@ nfs3_fsinfo_finish(struct nfs3_call *call)
     const struct store_fs *fs = &call->op.r.fs;
 
     nfs3_post_op(call, &call->op.attr, &ok->obj_attributes);
-    ok->rtmax = ok->rtpref = over_transport(call, nfs3_rtmax(call));
-    ok->wtmax = ok->wtpref = over_transport(call, nfs3_wtmax(call));
+    ok->rtmax = over_transport(call, nfs3_rtmax(call));
+    ok->wtmax = over_transport(call, nfs3_wtmax(call));
+    ok->rtpref = preferred(call->rights->rtpref, ok->rtmax);
+    ok->wtpref = preferred(call->rights->wtpref, ok->wtmax);
     ok->rtmult = ok->wtmult = TRANSFER_MULTIPLE;
     ok->dtpref = over_transport(call, nfs3_dtpref(call));
     ok->maxfilesize = fs->max_file_size;

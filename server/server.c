@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "server/mount3.h"
@@ -18,7 +19,7 @@
 #define RECORD_MAX ((4u << 20) + (64u << 10))           /* bytes: the largest wtmax, and what is around it */
 #define REPLIES_MAX ((uint64_t)32 << 20)                /* bytes of replies to come, or that wait for one client ... */
 #define REPLIES_SHARE 8                                 /* ... but not more than this part of all memory */
-#define WAITING_MAX 1024                /* calls that wait for a host name */
+#define WAITING_MAX 1024                /* calls that wait for a host name, or for groups */
 #define LOGGED_EXPORTS 8                /* named in the line at the start */
 #define LOGGED_PATH 128                 /* bytes of each */
 
@@ -49,6 +50,21 @@ start_hosts(struct server *server, const struct hosts_source *source)
     if (err == 0)
         access_prefetch(server->exports, server->hosts);
     return err;
+}
+
+static int
+start_groups(struct server *server, const struct groups_source *source)
+{
+    const struct settings *settings = &server->settings;
+    const struct groups_config config = {
+        .source = source,
+        .log = &server->log,
+        .entries = settings->groups_cache,
+        .ttl_ms = settings->groups_ttl * UINT64_C(1000),
+        .waiting = WAITING_MAX,
+    };
+
+    return groups_new(&config, &server->groups);
 }
 
 static unsigned
@@ -92,6 +108,20 @@ open_sockets(struct server *server, const struct server_config *config, unsigned
     return err;
 }
 
+/* Connections leave descriptors to files, pipes and rings: else the first that are idle would end all reading. */
+static uint32_t
+choose_connections(const struct server *server)
+{
+    uint32_t wanted = server->settings.max_connections;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY || wanted <= limit.rlim_cur / 4)
+        return wanted;
+    log_warn(&server->log, "at most %u connections (max_connections is %u): RLIMIT_NOFILE is %llu",
+             (unsigned)MAX(limit.rlim_cur / 4, 1), wanted, (unsigned long long)limit.rlim_cur);
+    return (uint32_t)MAX(limit.rlim_cur / 4, 1);
+}
+
 static void
 set_up_shared(struct server *server)
 {
@@ -103,6 +133,7 @@ set_up_shared(struct server *server)
     shared->key = state_key(server->state);
     shared->mounts = server->mounts;
     shared->hosts = server->hosts;
+    shared->groups = server->groups;
     shared->pool = server->pool;
     shared->drc = server->drc;
     shared->programs = programs;
@@ -112,7 +143,7 @@ set_up_shared(struct server *server)
         .record_bytes = RECORD_MAX,
         .calls_per_conn = settings->calls_per_connection,
         .reply_bytes_per_conn = MIN(REPLIES_MAX, server->settings.max_memory / REPLIES_SHARE),
-        .connections = settings->max_connections,
+        .connections = choose_connections(server),
         .socket_buffer = settings->socket_buffer,
         .udp_buffer = settings->udp_buffer,
     };
@@ -280,6 +311,9 @@ start(struct server *server, const struct server_config *config, char *error, si
     err = start_hosts(server, config->hosts);
     if (err < 0)
         return server_explain(err, "the thread for host names", error, error_size);
+    err = start_groups(server, config->groups);
+    if (err < 0)
+        return server_explain(err, "the thread for groups of users", error, error_size);
     err = pool_new(server->settings.threads, &server->pool);
     if (err < 0)
         return server_explain(err, "the pool of threads", error, error_size);
@@ -363,8 +397,11 @@ server_free(struct server *server)
     if (server->registered)
         rpcbind_unregister(server->registrations, REGISTRATIONS);
     if (server->hosts != NULL)
-        hosts_stop(server->hosts);      /* no call waits for a name server any more */
+        hosts_stop(server->hosts);      /* no call waits for a name server any more, */
+    if (server->groups != NULL)
+        groups_stop(server->groups);    /* or for a directory service */
     stop_workers(server);
+    groups_free(server->groups);
     hosts_free(server->hosts);
     listen_close(&server->mount_sockets);
     listen_close(&server->nfs_sockets);

@@ -15,6 +15,7 @@
 
 #include "rpc/drc.h"
 #include "server/exports.h"
+#include "server/groups.h"
 #include "server/hosts.h"
 #include "server/log.h"
 #include "server/nfs3_stats.h"
@@ -33,6 +34,7 @@ struct server_config {
     size_t naddresses;
     struct log log;
     const struct hosts_source *hosts;   /* where host names are looked up; NULL: on this machine */
+    const struct groups_source *groups; /* where groups of users are looked up; NULL: on this machine */
     bool control;                       /* open a control socket in the state directory (control.h) */
 };
 

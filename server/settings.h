@@ -39,6 +39,8 @@ struct settings {
     uint32_t drain_timeout;             /* seconds */
     uint32_t drc_entries;               /* replies kept for calls that are sent again; 0: none */
     uint32_t mount_list;                /* entries remembered for showmount */
+    uint32_t groups_cache;              /* users whose groups are known */
+    uint32_t groups_ttl;                /* seconds for which they are good */
     uint32_t host_cache;                /* answers about names and addresses of clients */
     uint32_t host_ttl;                  /* seconds that such an answer is good for */
     uint32_t host_stale;                /* seconds after which it is given up when no other can be had */

@@ -83,6 +83,11 @@ const struct setting settings_table[] = {
     { "host_stale", NUMBER(host_stale, "seconds", 0, 604800), .initial = "900",
       .help = "How long the last answer is used, counted from when it came, while name servers fail; never shorter "
               "than host_ttl." },
+    { "groups_cache", NUMBER(groups_cache, "entries", 64, 1000000), .initial = "4096",
+      .help = "Users whose groups are remembered, for exports with manage_gids." },
+    { "groups_ttl", NUMBER(groups_ttl, "seconds", 1, 86400), .initial = "600",
+      .help = "How long a user's groups are good for; that he is not known here is believed for a quarter of it, at most "
+              "30 seconds; while the directory service fails, the last answer stays in use." },
     { "memory_bytes", SIZE(memory_bytes, MIB(1), GIB(1024), 1), .initial = "1G",
       .help = "What fits into a memory: export." },
     { "memory_files", NUMBER(memory_files, "files", 1, 1000000000), .initial = "1000000",

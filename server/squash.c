@@ -1,5 +1,5 @@
 /*
- * server/squash.c - root_squash, all_squash, anonuid and anongid (exports(5)).
+ * server/squash.c - root_squash, all_squash, anonuid, anongid and manage_gids (exports(5)).
  *
  * Done once, in dispatch, before any procedure runs: what comes after sees only the result.
  */
@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define NO_ID UINT32_MAX                /* (uid_t)-1 */
 #define NOBODY 65534
@@ -19,7 +21,7 @@ become(struct store_cred *cred, uint32_t uid, uint32_t gid)
     cred->ngroups = 0;
 }
 
-void
+bool
 squash(const struct export_rights *rights, const struct call_auth *auth, struct store_cred *cred, gid_t *groups)
 {
     uint32_t anon_uid = rights->anon_uid != NO_ID ? rights->anon_uid : NOBODY;
@@ -29,18 +31,44 @@ squash(const struct export_rights *rights, const struct call_auth *auth, struct 
     cred->groups = groups;
     if (auth->flavor == CALL_AUTH_NONE) {               /* nobody vouches for him: not root, whatever anonuid says */
         become(cred, anon_uid != 0 ? anon_uid : NOBODY, anon_gid != 0 ? anon_gid : NOBODY);
-        return;
+        return false;
     }
-    if (rights->all_squash || root_squashed || auth->uid == NO_ID) {
+    if (rights->all_squash || auth->uid == NO_ID) {
         become(cred, anon_uid, anon_gid);
-        return;
+        return false;
     }
-    become(cred, auth->uid, auth->gid != NO_ID ? auth->gid : anon_gid);
+    /* As in the kernel's server, uid 0 and gid 0 are each mapped for themselves; other groups stay. */
+    become(cred, root_squashed ? anon_uid : auth->uid, auth->gid != NO_ID ? auth->gid : anon_gid);
     if (rights->root_squash && cred->gid == 0)
         cred->gid = anon_gid;
+    if (root_squashed && rights->manage_gids)
+        return false;                                   /* root's own list has no group but his */
     for (uint32_t i = 0; i < auth->ngids && i < CALL_GIDS_MAX; i++) {
         if (auth->gids[i] == NO_ID)
             continue;
         groups[cred->ngroups++] = rights->root_squash && auth->gids[i] == 0 ? anon_gid : auth->gids[i];
     }
+    return !root_squashed;
+}
+
+/* As in the kernel's server, root's group becomes the anonymous one. */
+int
+squash_groups(const struct export_rights *rights, const struct groups_list *list, struct store_cred *cred,
+              gid_t *groups, gid_t **more)
+{
+    gid_t *copy = groups;
+
+    cred->groups = list->gids;
+    cred->ngroups = list->count;
+    if (!rights->root_squash || list->count == 0 || list->gids[0] != 0)
+        return 0;
+    if (list->count > CALL_GIDS_MAX) {
+        copy = *more = malloc(list->count * sizeof(*copy));
+        if (copy == NULL)
+            return -ENOMEM;
+    }
+    memcpy(copy, list->gids, list->count * sizeof(*copy));
+    copy[0] = rights->anon_gid != NO_ID ? rights->anon_gid : NOBODY;
+    cred->groups = copy;
+    return 0;
 }

@@ -24,6 +24,7 @@
 #include "storage/fh.h"
 #include "storage/pool.h"
 
+struct groups;
 struct hosts;
 struct mount_list;
 
@@ -35,6 +36,7 @@ struct worker_shared {
     struct mount_list *mounts;
     struct drc *drc;                    /* NULL: calls are never replayed */
     struct hosts *hosts;                /* what names in the exports mean */
+    struct groups *groups;              /* which groups users are in */
     struct pool *pool;                  /* threads that may block */
     struct transport_shared transport;
     const struct program *const *programs;

@@ -253,11 +253,14 @@ static int
 apply_to_new(const struct store_op *op, int fd, const struct store_setattr *wanted, bool with_mode)
 {
     struct store_setattr set = *wanted;
+    struct stat st;
 
     set.set_size = false;
     if (!cred_is_root(op->cred) || cred_mode() == CRED_SELF)
         set.set_uid = set.set_gid = false;
     set.set_mode = wanted->set_mode && (with_mode || set.set_uid || set.set_gid);
+    if (set.set_mode && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+        set.mode |= st.st_mode & S_ISGID;       /* its parent's, which mkdir(2) hands down */
     return posix_apply(fd, &set);
 }
 

@@ -48,6 +48,7 @@ struct live_options {
     const char *second_options;         /* there is a second export, with these options */
     void (*tune)(struct settings *settings);
     const struct hosts_source *hosts;   /* where the server looks up host names; NULL: on this machine */
+    const struct groups_source *groups; /* where it looks up groups of users; likewise */
     bool everywhere;                    /* listens on all addresses, not only on 127.0.0.1 and ::1 */
 };
 

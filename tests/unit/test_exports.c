@@ -98,6 +98,12 @@ say_client(char *out, const struct export_client *client)
         say(out, " fsid=%llx:%llx", (unsigned long long)rights->fsid[0], (unsigned long long)rights->fsid[1]);
     if (rights->dir != NULL)
         say(out, " path=%s", rights->dir);
+    say(out, "%s%s%s%s", rights->manage_gids ? " manage_gids" : "", rights->readdirplus ? "" : " nordirplus",
+        rights->noatime ? " noatime" : "", rights->nodiratime ? " nodiratime" : "");
+    if (rights->mount_point != NULL)
+        say(out, " mountpoint=%s", rights->mount_point);
+    if (rights->rtpref != 0 || rights->wtpref != 0)
+        say(out, " rtpref=%u wtpref=%u", rights->rtpref, rights->wtpref);
     if (rights->rtmax != 0 || rights->wtmax != 0 || rights->dtpref != 0)
         say(out, " rtmax=%u wtmax=%u dtpref=%u", rights->rtmax, rights->wtmax, rights->dtpref);
 }
@@ -243,6 +249,21 @@ options_do_what_they_say(void **state)
           "/a: * ro fsid=123456789abcdef:fedcba9876543210" },
         { "memory:/a *(rtmax=64K,wtmax=131072,dtpref=8k)", "/a: * ro rtmax=65536 wtmax=131072 dtpref=8192" },
         { "memory:/a *(rw,no_subtree_check,hide,nocrossmnt,no_acl,auth_nlm,secure_locks,no_pnfs,sec=sys)", "/a: * rw" },
+        { "memory:/a *(manage_gids)", "/a: * ro manage_gids" },
+        { "memory:/a -manage_gids 10.0.0.1 *(rw)", "/a: 10.0.0.1 ro manage_gids, * rw manage_gids" },
+        { "memory:/a *(nordirplus)", "/a: * ro nordirplus" },
+        { "memory:/a *(noatime)", "/a: * ro noatime" },
+        { "memory:/a *(nodiratime,rw)", "/a: * rw nodiratime" },
+        { "memory:/a *(rtpref=64K)", "/a: * ro rtpref=65536 wtpref=0" },
+        { "memory:/a *(rtpref=4K,wtpref=4M)", "/a: * ro rtpref=4096 wtpref=4194304" },
+        { "memory:/a *(mountpoint=/proc)", "/a: * ro mountpoint=/proc" },
+        { "memory:/a *(mp=/proc)", "/a: * ro mountpoint=/proc" },
+        { "memory:/a *(mp=/x,mountpoint=/proc)", "/a: * ro mountpoint=/proc" },
+        { "memory:/a -mp=/proc 10.0.0.1 10.0.0.2(rw)",
+          "/a: 10.0.0.1 ro mountpoint=/proc, 10.0.0.2 rw mountpoint=/proc" },
+        { "/x *(path=/,mp)", "/x: * ro path=/ mountpoint=" },
+        { "/x *(path=/,mountpoint=/proc)", "/x: * ro path=/ mountpoint=/proc" },
+        { "/x *(path=/tmp,mountpoint=/proc,mp)", "/x: * ro path=/tmp mountpoint=" },
         { "memory:/a -rw *", "/a: * rw" },
         { "memory:/a -rw", "/a: * rw" },
         { "memory:/a -rw,async 10.0.0.1 10.0.0.2(sync)", "/a: 10.0.0.1 rw async, 10.0.0.2 rw" },
@@ -422,7 +443,21 @@ mistakes_are_told_with_file_line_and_column(void **state)
         { "memory:/a *(path=/tmp)", "exports:1:11: a memory: export has no path=" },
         { "memory:/a *(subtree_check)", "exports:1:13: option subtree_check is not supported in this version" },
         { "memory:/a *(crossmnt)", "exports:1:13: option crossmnt is not supported in this version" },
-        { "memory:/a *(mp=/a)", "exports:1:13: option mp is not supported in this version" },
+        { "memory:/a *(mp=a)", "exports:1:13: mp: a is not an absolute path" },
+        { "memory:/a *(mountpoint=a)", "exports:1:13: mountpoint: a is not an absolute path" },
+        { "memory:/a *(mountpoint=)", "exports:1:13: option mountpoint needs a value (mountpoint=DIR)" },
+        { "memory:/a *(mp)", "exports:1:11: a memory: export is no mount point (mountpoint=DIR names one)" },
+        { "memory:/a 10.0.0.1 10.0.0.1(mp=/proc)", "exports:1:20: 10.0.0.1 has other options at exports:1:11" },
+        { "memory:/a 10.0.0.1 10.0.0.1(noatime)", "exports:1:20: 10.0.0.1 has other options at exports:1:11" },
+        { "memory:/a *(manage_gids=1)", "exports:1:13: option manage_gids takes no value" },
+        { "memory:/a *(manage_gid)", "exports:1:13: unknown option manage_gid (did you mean manage_gids?)" },
+        { "memory:/a * *(manage_gids)", "exports:1:13: * has other options at exports:1:11" },
+        { "memory:/a *(noatime=1)", "exports:1:13: option noatime takes no value" },
+        { "memory:/a *(nordirplus=1)", "exports:1:13: option nordirplus takes no value" },
+        { "memory:/a *(rdirplus)", "exports:1:13: unknown option rdirplus (did you mean nordirplus?)" },
+        { "memory:/a *(rtpref=8M)", "exports:1:13: rtpref: 8M is out of range (4K to 4M)" },
+        { "memory:/a *(wtpref=5000)", "exports:1:13: wtpref: 5000 is not a multiple of 512" },
+        { "memory:/a *(wtpref)", "exports:1:13: option wtpref needs a value (wtpref=BYTES)" },
         { "memory:/a *(insecure_locks)", "exports:1:13: option insecure_locks is not supported in this version" },
         { "memory:/a *(refer=/a@h)", "exports:1:13: option refer belongs to NFSv4: this server speaks NFSv3" },
         { "memory:/a *(pnfs)", "exports:1:13: option pnfs belongs to NFSv4: this server speaks NFSv3" },
@@ -487,6 +522,7 @@ what_may_surprise_is_told_as_a_warning(void **state)
         { "memory:/a *.10.example.org *.*", "!" },
         { "memory:/a Host host", "!exports:1:16: host is given at exports:1:11 already" },
         { "memory:/a @g @g", "!exports:1:14: @g is given at exports:1:11 already" },
+        { "memory:/a 10.0.0.1(mp=/nowhere) *", "!exports:1:11: not served to 10.0.0.1: /nowhere is no mount point" },
         { "", "!exports: there are none" },
     };
 

@@ -896,24 +896,60 @@ announcing_a_large_record_costs_little_once_memory_is_tight(void **state)
         close(fds[i]);
 }
 
+struct release_message {
+    struct loop_message message;        /* first */
+    struct server *server;
+};
+
 static void
-connections_beyond_the_bound_are_closed_at_once(void **state)
+release(struct loop_message *message)
+{
+    release_all(((struct release_message *)message)->server);
+    free(message);
+}
+
+static void
+at_the_bound_of_connections_the_one_that_is_idle_longest_makes_room(void **state)
 {
     struct server *server = *state;
     int fds[101];
 
-    for (size_t i = 0; i < 101; i++)
+    for (size_t i = 0; i < 101; i++) {
         fds[i] = connect_to(server, SOCK_STREAM, "127.0.0.1");
-    expect_closed(fds[100]);
-    for (size_t i = 0; i < 100; i++)
         expect_null_works(fds[i], (uint32_t)i);
-    close(fds[100]);
-    close(fds[0]);
-    while (atomic_load(&server->shared.connections) > 99)
+    }
+    expect_closed(fds[0]);
+    for (size_t i = 1; i < 101; i++)
+        expect_null_works(fds[i], (uint32_t)i);
+    for (size_t i = 0; i < 101; i++)
+        close(fds[i]);
+}
+
+static void
+a_connection_beyond_the_bound_is_closed_where_none_is_idle(void **state)
+{
+    struct release_message *message = calloc(1, sizeof(*message));
+    struct server *server = *state;
+    uint8_t data[64];
+    int fds[100], late;
+
+    assert_non_null(message);
+    for (uint32_t i = 0; i < 100; i++) {
+        fds[i] = connect_to(server, SOCK_STREAM, "127.0.0.1");
+        send_all(fds[i], data, put_call_u32(data, true, i, PROC_HOLD, i));
+    }
+    while (atomic_load(&server->held_count) < 100)
         sleep_ms(1);
-    fds[0] = connect_to(server, SOCK_STREAM, "127.0.0.1");
-    for (size_t i = 0; i < 100; i++) {
-        expect_null_works(fds[i], (uint32_t)i);
+    late = connect_to(server, SOCK_STREAM, "127.0.0.1");
+    expect_closed(late);
+    close(late);
+    message->message.run = release;
+    message->server = server;
+    loop_post(server->transport->loop, &message->message);
+    for (uint32_t i = 0; i < 100; i++) {
+        size_t len = receive_reply(fds[i], data, sizeof(data));
+
+        expect_success(data, len, i);
         close(fds[i]);
     }
 }
@@ -1169,18 +1205,6 @@ post_drain(struct server *server, uint64_t timeout_ms)
     drain->server = server;
     drain->timeout_ms = timeout_ms;
     loop_post(server->transport->loop, &drain->message);
-}
-
-struct release_message {
-    struct loop_message message;        /* first */
-    struct server *server;
-};
-
-static void
-release(struct loop_message *message)
-{
-    release_all(((struct release_message *)message)->server);
-    free(message);
 }
 
 static void
@@ -1472,7 +1496,8 @@ main(void)
         SERVED(a_call_has_as_much_memory_as_it_wants),
         SERVED(rubbish_closes_the_connection),
         SERVED(announcing_a_large_record_costs_little_once_memory_is_tight),
-        SERVED(connections_beyond_the_bound_are_closed_at_once),
+        SERVED(at_the_bound_of_connections_the_one_that_is_idle_longest_makes_room),
+        SERVED(a_connection_beyond_the_bound_is_closed_where_none_is_idle),
         SERVED(without_descriptors_accepting_pauses_and_goes_on_later),
         SERVED(a_small_call_and_its_reply_do_not_wait),
         SERVED(a_datagram_is_answered_from_the_address_that_was_called),

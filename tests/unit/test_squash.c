@@ -1,8 +1,9 @@
-/* tests/unit/test_squash.c - who a caller is on an export: root_squash, all_squash, anonuid and anongid. */
+/* tests/unit/test_squash.c - who a caller is on an export: root_squash, all_squash, anonuid, anongid and manage_gids. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -42,16 +43,24 @@ assert_is(const struct store_cred *cred, uid_t uid, gid_t gid, uint32_t ngroups)
 }
 
 static void
-root_becomes_anonymous_without_any_group(void **state)
+root_becomes_anonymous_and_keeps_what_groups_are_not_roots(void **state)
 {
-    const struct export_rights rights = rights_with(true, false);
-    const struct call_auth auth = caller(0, 0);
+    struct export_rights rights = rights_with(true, false);
+    struct call_auth auth = caller(0, 0);
     gid_t groups[CALL_GIDS_MAX];
     struct store_cred cred;
 
     (void)state;
     squash(&rights, &auth, &cred, groups);
-    assert_is(&cred, ANON_UID, ANON_GID, 0);
+    assert_is(&cred, ANON_UID, ANON_GID, 2);
+    assert_int_equal(cred.groups[0], ANON_GID);
+    assert_int_equal(cred.groups[1], 5);
+    auth = caller(0, 100);
+    squash(&rights, &auth, &cred, groups);
+    assert_is(&cred, ANON_UID, 100, 2);
+    rights.manage_gids = true;
+    assert_false(squash(&rights, &auth, &cred, groups));
+    assert_is(&cred, ANON_UID, 100, 0);
 }
 
 static void
@@ -151,17 +160,97 @@ sixteen_groups_all_count(void **state)
     assert_int_equal(cred.groups[CALL_GIDS_MAX - 1], 200 + CALL_GIDS_MAX - 1);
 }
 
+static struct groups_list *
+list_of(uint32_t count, gid_t first)
+{
+    struct groups_list *list = malloc(sizeof(*list) + count * sizeof(list->gids[0]));
+
+    assert_non_null(list);
+    list->count = count;
+    for (uint32_t i = 0; i < count; i++)
+        list->gids[i] = i == 0 ? first : 1000 + i;
+    return list;
+}
+
+static void
+the_servers_own_list_takes_the_place_of_the_callers(void **state)
+{
+    const struct export_rights rights = rights_with(true, false);
+    const struct call_auth auth = caller(1000, 100);
+    struct groups_list *list = list_of(40, 3);
+    gid_t groups[CALL_GIDS_MAX], *more = NULL;
+    struct store_cred cred;
+
+    (void)state;
+    assert_true(squash(&rights, &auth, &cred, groups));
+    assert_int_equal(squash_groups(&rights, list, &cred, groups, &more), 0);
+    assert_is(&cred, 1000, 100, 40);
+    assert_ptr_equal(cred.groups, list->gids);
+    assert_null(more);
+    free(list);
+}
+
+static void
+group_zero_of_the_servers_own_list_is_mapped_in_a_copy(void **state)
+{
+    static const uint32_t counts[] = { 1, CALL_GIDS_MAX, CALL_GIDS_MAX + 1, 40 };
+    const struct export_rights squashing = rights_with(true, false), trusting = rights_with(false, false);
+    const struct call_auth auth = caller(1000, 100);
+    gid_t groups[CALL_GIDS_MAX];
+    struct store_cred cred;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        struct groups_list *list = list_of(counts[i], 0);
+        gid_t *more = NULL;
+
+        assert_true(squash(&squashing, &auth, &cred, groups));
+        assert_int_equal(squash_groups(&squashing, list, &cred, groups, &more), 0);
+        assert_is(&cred, 1000, 100, counts[i]);
+        assert_int_equal(cred.groups[0], ANON_GID);
+        assert_int_equal(more != NULL, counts[i] > CALL_GIDS_MAX);
+        assert_int_equal(list->gids[0], 0);
+        free(more);
+        more = NULL;
+        assert_int_equal(squash_groups(&trusting, list, &cred, groups, &more), 0);
+        assert_int_equal(cred.groups[0], 0);
+        free(list);
+    }
+}
+
+static void
+who_is_squashed_does_not_stay_himself(void **state)
+{
+    const struct export_rights root = rights_with(true, false), all = rights_with(false, true);
+    const struct call_auth none = { .flavor = CALL_AUTH_NONE };
+    struct call_auth auth = caller(0, 0);
+    gid_t groups[CALL_GIDS_MAX];
+    struct store_cred cred;
+
+    (void)state;
+    assert_false(squash(&root, &auth, &cred, groups));
+    assert_false(squash(&root, &none, &cred, groups));
+    auth = caller(1000, 100);
+    assert_true(squash(&root, &auth, &cred, groups));
+    assert_false(squash(&all, &auth, &cred, groups));
+    auth = caller(UINT32_MAX, 100);
+    assert_false(squash(&root, &auth, &cred, groups));
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(root_becomes_anonymous_without_any_group),
+        cmocka_unit_test(root_becomes_anonymous_and_keeps_what_groups_are_not_roots),
         cmocka_unit_test(root_stays_root_without_root_squash),
         cmocka_unit_test(group_zero_of_a_user_is_mapped_in_the_list_too),
         cmocka_unit_test(all_squash_makes_everyone_anonymous),
         cmocka_unit_test(minus_one_is_never_passed_on),
         cmocka_unit_test(auth_none_is_anonymous_and_not_root_even_where_the_anonymous_user_is),
         cmocka_unit_test(sixteen_groups_all_count),
+        cmocka_unit_test(the_servers_own_list_takes_the_place_of_the_callers),
+        cmocka_unit_test(group_zero_of_the_servers_own_list_is_mapped_in_a_copy),
+        cmocka_unit_test(who_is_squashed_does_not_stay_himself),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
