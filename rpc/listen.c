@@ -10,6 +10,8 @@
 #include <sys/param.h>
 #include <unistd.h>
 
+#include "rpc/udp.h"
+
 #define PORT_TRIES 64                   /* ports the kernel may offer until one is free everywhere */
 #define ACCEPT_BATCH 64
 #define ACCEPT_PAUSE_MS 100
@@ -86,6 +88,7 @@ open_bound(struct sockaddr_storage *address, int type, int reuse_option)
         return -errno;
     if ((address->ss_family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) < 0) ||
         (reuse_option != 0 && setsockopt(fd, SOL_SOCKET, reuse_option, &on, sizeof(on)) < 0) ||
+        (type == SOCK_DGRAM && udp_ask_for_local(fd, address->ss_family) < 0) ||
         bind(fd, (struct sockaddr *)address, len) < 0 || getsockname(fd, (struct sockaddr *)address, &len) < 0) {
         err = -errno;
         close(fd);

@@ -468,9 +468,8 @@ static const struct call_source_ops udp_ops = {
     .free = udp_free,
 };
 
-/* Have the address that a datagram was sent to reported with it. */
-static int
-ask_for_local(int fd, int family)
+int
+udp_ask_for_local(int fd, int family)
 {
     const int on = 1;
     int err = family == AF_INET6 ? setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on))
@@ -492,7 +491,7 @@ udp_open(struct transport *transport, int fd)
         err = -errno;
         goto fail;
     }
-    err = ask_for_local(fd, udp->bound.sa.sa_family);
+    err = udp_ask_for_local(fd, udp->bound.sa.sa_family);
     if (err < 0)
         goto fail;
     udp->fd = fd;

@@ -173,10 +173,15 @@ static void
 give_connection(void *context, int fd)
 {
     struct server *server = context;
+    const struct transport_shared *shared = &server->shared.transport;
+    bool full = atomic_load_explicit(&shared->connections, memory_order_relaxed) >= shared->limits.connections;
     unsigned best = (server->last_given + 1) % server->nworkers;
 
     for (unsigned i = 0, at = best; i < server->nworkers; i++, at = (at + 1) % server->nworkers) {
-        if (worker_connections(server->workers[at]) < worker_connections(server->workers[best]))
+        uint32_t here = worker_connections(server->workers[at]);
+        uint32_t there = worker_connections(server->workers[best]);
+
+        if (full ? here > there : here < there)
             best = at;
     }
     server->last_given = best;

@@ -65,6 +65,7 @@ struct server {
     struct held_call *held;
     struct buf *pattern;
     atomic_uint held_count;
+    atomic_uint released_count;         /* of all calls that were held */
     atomic_bool drained;
     pthread_barrier_t started;
 };
@@ -125,6 +126,7 @@ release_all(struct server *server)
         older = held->older;
         reply_u32(&held->call, held->value);
         atomic_fetch_sub(&server->held_count, 1);
+        atomic_fetch_add(&server->released_count, 1);
     }
 }
 
@@ -908,6 +910,29 @@ release(struct loop_message *message)
     free(message);
 }
 
+/* Have all that is held answered, and take the replies, those to calls that came just then included; how many. */
+static uint32_t
+release_and_receive(struct server *server, int fd)
+{
+    struct release_message *message = calloc(1, sizeof(*message));
+    unsigned held = atomic_load(&server->held_count), before = atomic_load(&server->released_count);
+    uint32_t taken = 0;
+    uint8_t reply[64];
+
+    assert_non_null(message);
+    message->message.run = release;
+    message->server = server;
+    loop_post(server->transport->loop, &message->message);
+    while (atomic_load(&server->released_count) - before < held)
+        sleep_ms(1);
+    for (; taken < atomic_load(&server->released_count) - before; taken++) {
+        size_t len = receive_reply(fd, reply, sizeof(reply));
+
+        expect_success(reply, len, u32_at(reply));
+    }
+    return taken;
+}
+
 static void
 at_the_bound_of_connections_the_one_that_is_idle_longest_makes_room(void **state)
 {
@@ -992,11 +1017,15 @@ static void
 a_small_call_and_its_reply_do_not_wait(void **state)
 {
     int fd = connect_to(*state, SOCK_STREAM, "127.0.0.1");
-    uint64_t begin = now_ms();
+    uint64_t shortest = TIMEOUT_MS;
 
-    for (uint32_t i = 0; i < 200; i++)
+    for (uint32_t i = 0; i < 200; i++) {
+        uint64_t begin = now_ms();
+
         expect_null_works(fd, i);
-    assert_true(now_ms() - begin < 2000);
+        shortest = MIN(shortest, now_ms() - begin);
+    }
+    assert_true(shortest < 30);                          /* Nagle's algorithm and delayed ACKs would cost 40 ms each */
     close(fd);
 }
 
@@ -1255,26 +1284,14 @@ calls_that_will_have_large_replies_are_taken_up_to_the_bound(void **state)
 {
     struct server *server = *state;
     int fd = connect_to(server, SOCK_STREAM, "127.0.0.1");
-    uint8_t data[64 * 20], reply[64];
+    uint8_t data[64 * 20];
     size_t len = 0;
 
     for (uint32_t i = 0; i < 20; i++)
         len += put_call_u32(data + len, true, i, PROC_LARGE_HOLD, i);
     send_all(fd, data, len);
-    for (uint32_t answered = 0; answered < 20;) {
-        struct release_message *message = calloc(1, sizeof(*message));
-        unsigned held = wait_for_held(server);
-
-        assert_non_null(message);
-        assert_in_range(held, 1, REPLY_BYTES_MAX / LARGE_REPLY);
-        message->message.run = release;
-        message->server = server;
-        loop_post(server->transport->loop, &message->message);
-        for (unsigned i = 0; i < held; i++, answered++) {
-            len = receive_reply(fd, reply, sizeof(reply));
-            expect_success(reply, len, u32_at(reply));
-        }
-    }
+    for (uint32_t answered = 0; answered < 20; answered += release_and_receive(server, fd))
+        assert_in_range(wait_for_held(server), 1, REPLY_BYTES_MAX / LARGE_REPLY);
     close(fd);
 }
 
@@ -1325,27 +1342,11 @@ when_memory_is_short_connections_wait_and_go_on_later(void **state)
 {
     struct server *server = *state;
     struct large_sender sender = { connect_to(server, SOCK_STREAM, "127.0.0.1"), PROC_HOLD, 30 };
-    uint8_t reply[64];
     pthread_t thread;
-    uint32_t answered = 0;
 
     assert_int_equal(pthread_create(&thread, NULL, send_large_calls, &sender), 0);
-    while (answered < sender.count) {
-        struct release_message *message = calloc(1, sizeof(*message));
-        unsigned held;
-
-        assert_non_null(message);
-        held = wait_for_held(server);
-        assert_true(held > 0 && held <= SMALL_BUDGET >> 20);
-        message->message.run = release;
-        message->server = server;
-        loop_post(server->transport->loop, &message->message);
-        for (unsigned i = 0; i < held; i++, answered++) {
-            size_t len = receive_reply(sender.fd, reply, sizeof(reply));
-
-            expect_success(reply, len, u32_at(reply));
-        }
-    }
+    for (uint32_t answered = 0; answered < sender.count; answered += release_and_receive(server, sender.fd))
+        assert_in_range(wait_for_held(server), 1, SMALL_BUDGET >> 20);
     pthread_join(thread, NULL);
     close(sender.fd);
 }
