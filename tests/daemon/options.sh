@@ -32,7 +32,7 @@ case_help_names_every_option() {
 case_the_manual_pages_parts_are_printed() {
     local part
     for part in options settings exports; do
-        "$RINGNFSD" --print-roff "$part" | grep -q . || fail "--print-roff $part prints nothing"
+        [[ -n $("$RINGNFSD" --print-roff "$part") ]] || fail "--print-roff $part prints nothing"
     done
 }
 
