@@ -4,17 +4,33 @@
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 static const char *const level_names[] = { "error", "warning", "info", "debug" };
 
-/* Of poll() and the write() after it: what was free is still free. */
-static pthread_mutex_t write_lock = PTHREAD_MUTEX_INITIALIZER;
+/* One line, or none where the reader of a pipe does not take it: nobody waits for the log. */
+static void
+put_line(int fd, const char *line, size_t len)
+{
+    const struct iovec iov = { .iov_base = (void *)(uintptr_t)line, .iov_len = len };
+    ssize_t n;
+
+    if (poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, 0) <= 0)
+        return;
+    do
+        n = pwritev2(fd, &iov, 1, -1, RWF_NOWAIT);      /* others may have filled it since */
+    while (n < 0 && errno == EINTR);
+    if (n >= 0 || errno != EOPNOTSUPP)
+        return;
+    while (write(fd, line, len) < 0 && errno == EINTR)  /* a file, a terminal */
+        continue;
+}
 
 static int
 write_prefix(const struct log *log, enum log_level level, char *line, size_t size)
@@ -54,11 +70,7 @@ log_write(const struct log *log, enum log_level level, const char *format, ...)
         if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
             line[i] = '?';
     line[len++] = '\n';
-    pthread_mutex_lock(&write_lock);
-    if (poll(&(struct pollfd){ .fd = log->fd, .events = POLLOUT }, 1, 0) > 0)      /* a full pipe: the line is lost */
-        while (write(log->fd, line, len) < 0 && errno == EINTR)
-            continue;
-    pthread_mutex_unlock(&write_lock);
+    put_line(log->fd, line, len);
     errno = saved;
 }
 
