@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,16 +20,19 @@ static void
 put_line(int fd, const char *line, size_t len)
 {
     const struct iovec iov = { .iov_base = (void *)(uintptr_t)line, .iov_len = len };
+    struct stat st;
+    int flags;
     ssize_t n;
 
+    flags = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? 0 : RWF_NOWAIT;    /* a file has no reader to wait for */
     if (poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, 0) <= 0)
         return;
     do
-        n = pwritev2(fd, &iov, 1, -1, RWF_NOWAIT);      /* others may have filled it since */
+        n = pwritev2(fd, &iov, 1, -1, flags);           /* others may have filled it since */
     while (n < 0 && errno == EINTR);
     if (n >= 0 || errno != EOPNOTSUPP)
         return;
-    while (write(fd, line, len) < 0 && errno == EINTR)  /* a file, a terminal */
+    while (write(fd, line, len) < 0 && errno == EINTR)  /* a terminal */
         continue;
 }
 
