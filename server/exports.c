@@ -131,7 +131,8 @@ lies_in(const struct export *export, const char *path, size_t len, size_t *end)
 }
 
 const struct export *
-exports_find_path(const struct exports *set, const char *path, size_t len, const char **rest, size_t *rest_len)
+exports_find_path(const struct exports *set, const char *path, size_t len, const struct export *below,
+                  const char **rest, size_t *rest_len)
 {
     const struct export *best = NULL;
     size_t i, end;
@@ -141,7 +142,8 @@ exports_find_path(const struct exports *set, const char *path, size_t len, const
     for (i = 0; i < set->count; i++) {
         const struct export *export = &set->list[i];
 
-        if (!lies_in(export, path, len, &end) || (best != NULL && best->path_len >= export->path_len))
+        if (!lies_in(export, path, len, &end) || (best != NULL && best->path_len >= export->path_len) ||
+            (below != NULL && export->path_len >= below->path_len))
             continue;
         best = export;
         *rest = path + end;

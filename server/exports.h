@@ -121,11 +121,12 @@ void exports_put(struct exports *set);
 const struct export *exports_find_id(const struct exports *set, uint64_t id);
 
 /*
- * The export that a path lies in, the longest whose name is the path or a parent of it; *rest is what follows, without
- * slashes in front. Repeated and trailing slashes do not count. NULL when there is none.
+ * An export that a path lies in: the longest whose name is the path or a parent of it, and shorter than that of `below`
+ * (NULL: of any length). *rest is what follows, without slashes in front. Repeated and trailing slashes do not count.
+ * NULL when there is none.
  */
-const struct export *exports_find_path(const struct exports *set, const char *path, size_t len, const char **rest,
-                                       size_t *rest_len);
+const struct export *exports_find_path(const struct exports *set, const char *path, size_t len,
+                                       const struct export *below, const char **rest, size_t *rest_len);
 
 /*
  * What a client may do; *rights NULL: nothing. Returns 0, or -EINPROGRESS or -EAGAIN, as hosts_has_address() does, when

@@ -239,9 +239,28 @@ walk(struct mount3_call *call)
 }
 
 /*
- * The export that the path lies in, when this caller may mount from it; -EINPROGRESS or -EAGAIN: that is not known yet,
- * as export_view_rights().
+ * The longest export that the path lies in and that this caller may use, and his rights in it; NULL: there is none.
+ * Returns 0, or -EINPROGRESS or -EAGAIN when that is not known yet, as export_view_rights().
  */
+static int
+find_longest(struct mount3_call *call, const struct export_rights **rights)
+{
+    int err;
+
+    *rights = NULL;
+    call->export = NULL;
+    do {
+        call->export = exports_find_path(call->view->set, (const char *)call->path, call->path_len, call->export,
+                                         &call->rest, &call->rest_len);
+        if (call->export == NULL)
+            return 0;
+        err = export_view_rights(call->view, call->worker->shared->hosts, call->export,
+                                 (const struct sockaddr *)&call->rpc.peer, &call->wait, rights);
+    } while (err == 0 && *rights == NULL);
+    return err;
+}
+
+/* The export to mount from, when this caller may; -EINPROGRESS or -EAGAIN: that is not known yet. */
 static int
 find_export(struct mount3_call *call)
 {
@@ -250,12 +269,7 @@ find_export(struct mount3_call *call)
 
     if (memchr(call->path, '\0', call->path_len) != NULL)
         return -EACCES;
-    call->export = exports_find_path(call->view->set, (const char *)call->path, call->path_len, &call->rest,
-                                     &call->rest_len);
-    if (call->export == NULL)
-        return -EACCES;
-    err = export_view_rights(call->view, call->worker->shared->hosts, call->export,
-                             (const struct sockaddr *)&call->rpc.peer, &call->wait, &rights);
+    err = find_longest(call, &rights);
     if (err < 0)
         return err;
     if (rights == NULL || (rights->secure && call_peer_port(&call->rpc) >= IPPORT_RESERVED))

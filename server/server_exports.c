@@ -318,7 +318,7 @@ find_export(const struct exports *set, const char *path)
 
     if (plain == NULL)
         return NULL;
-    export = exports_find_path(set, plain, unescape(plain), &rest, &rest_len);
+    export = exports_find_path(set, plain, unescape(plain), NULL, &rest, &rest_len);
     if (export != NULL && (rest_len > 0 || (memory && !export->memory)))
         export = NULL;
     free(plain);

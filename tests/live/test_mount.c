@@ -221,6 +221,27 @@ dump_remembers_each_success_once(void **state)
 }
 
 static void
+a_path_is_mounted_from_the_longest_export_that_the_client_may_use(void **state)
+{
+    struct live *srv = *state;
+    const char *path = below(srv, srv->export, "/a"), *scheme = srv->config->store == LIVE_MEMORY ? "memory:" : "";
+    nfs_fh3 a = live_dir(srv, &srv->root, "a", 0755), handle;
+    char line[PATH_MAX + 64], error[1024];
+
+    snprintf(line, sizeof(line), "%s%s 192.0.2.1(rw)", scheme, path);
+    assert_int_equal(server_add_export(srv->server, line, error, sizeof(error)), 0);
+    handle = live_mount(srv, path);
+    assert_true(live_same_handle(&handle, &a));                         /* of the outer export, under its rules */
+    snprintf(line, sizeof(line), "%s%s 127.0.0.1(rw,no_root_squash,insecure)", scheme, path);
+    assert_int_equal(server_add_export(srv->server, line, error, sizeof(error)), 0);
+    handle = live_mount(srv, path);
+    assert_false(live_same_handle(&handle, &a));
+    snprintf(line, sizeof(line), "%s%s 127.0.0.0/8(rw,secure)", scheme, srv->export);
+    assert_int_equal(server_add_export(srv->server, line, error, sizeof(error)), 0);
+    assert_int_equal(live_mnt(srv, path)->fhs_status, MNT3_OK);
+}
+
+static void
 umnt_removes_its_path_only_and_always_succeeds(void **state)
 {
     struct live *srv = *state;
@@ -399,6 +420,7 @@ main(void)
         cmocka_unit_test(paths_that_are_too_long_or_hold_nul_are_refused),
         cmocka_unit_test(version_1_gives_a_32_byte_handle_or_says_that_it_cannot),
         cmocka_unit_test(dump_remembers_each_success_once),
+        cmocka_unit_test(a_path_is_mounted_from_the_longest_export_that_the_client_may_use),
         cmocka_unit_test(umnt_removes_its_path_only_and_always_succeeds),
         cmocka_unit_test(the_list_of_mounts_is_bounded),
         cmocka_unit_test(export_lists_every_export_with_its_clients),

@@ -960,7 +960,7 @@ a_path_is_found_in_the_longest_export_it_lies_in(void **state)
 
     (void)state;
     for (i = 0; i < COUNT(rows); i++) {
-        export = exports_find_path(set, rows[i].path, strlen(rows[i].path), &rest, &len);
+        export = exports_find_path(set, rows[i].path, strlen(rows[i].path), NULL, &rest, &len);
         if (rows[i].export == NULL) {
             assert_null(export);
             continue;
@@ -972,10 +972,31 @@ a_path_is_found_in_the_longest_export_it_lies_in(void **state)
     }
     exports_put(set);
     set = must_load("memory:/\nmemory:/a", NULL);
-    assert_string_equal(exports_find_path(set, "/b/c", 4, &rest, &len)->path, "/");
+    assert_string_equal(exports_find_path(set, "/b/c", 4, NULL, &rest, &len)->path, "/");
     assert_int_equal(len, 3);
-    assert_string_equal(exports_find_path(set, "/", 1, &rest, &len)->path, "/");
-    assert_string_equal(exports_find_path(set, "/a", 2, &rest, &len)->path, "/a");
+    assert_string_equal(exports_find_path(set, "/", 1, NULL, &rest, &len)->path, "/");
+    assert_string_equal(exports_find_path(set, "/a", 2, NULL, &rest, &len)->path, "/a");
+    exports_put(set);
+}
+
+static void
+shorter_exports_that_a_path_lies_in_follow_one_by_one(void **state)
+{
+    struct exports *set = must_load("memory:/\nmemory:/srv\nmemory:/srv/data\nmemory:/srv/other", NULL);
+    static const char *const paths[] = { "/srv/data", "/srv", "/" }, *const rests[] = { "x", "data/x", "srv/data/x" };
+    const char path[] = "/srv/data/x", *rest;
+    const struct export *export = NULL;
+    size_t i, len;
+
+    (void)state;
+    for (i = 0; i < COUNT(paths); i++) {
+        export = exports_find_path(set, path, strlen(path), export, &rest, &len);
+        assert_non_null(export);
+        assert_string_equal(export->path, paths[i]);
+        assert_int_equal(len, strlen(rests[i]));
+        assert_memory_equal(rest, rests[i], len);
+    }
+    assert_null(exports_find_path(set, path, strlen(path), export, &rest, &len));
     exports_put(set);
 }
 
@@ -986,7 +1007,7 @@ id_of(const struct exports *set, const char *path)
     const char *rest;
     size_t len;
 
-    export = exports_find_path(set, path, strlen(path), &rest, &len);
+    export = exports_find_path(set, path, strlen(path), NULL, &rest, &len);
     assert_non_null(export);
     assert_int_equal(len, 0);
     assert_ptr_equal(exports_find_id(set, export->id), export);
@@ -1195,6 +1216,7 @@ main(void)
         cmocka_unit_test(who_is_not_listed_has_no_rights),
         cmocka_unit_test(who_has_no_address_is_one_of_everyone_only),
         cmocka_unit_test(a_path_is_found_in_the_longest_export_it_lies_in),
+        cmocka_unit_test(shorter_exports_that_a_path_lies_in_follow_one_by_one),
         cmocka_unit_test(ids_do_not_depend_on_the_order_of_lines),
         cmocka_unit_test(an_fsid_alone_makes_the_id),
         cmocka_unit_test(a_reload_keeps_stores_and_ids),
