@@ -48,9 +48,10 @@ matches(const struct export_client *client, struct hosts *hosts, struct hosts_qu
     return 0;
 }
 
-int
-access_rights(const struct export *export, struct hosts *hosts, struct hosts_query *query,
-              const struct export_rights **rights)
+/* The same of the export's own clients. */
+static int
+own_rights(const struct export *export, struct hosts *hosts, struct hosts_query *query,
+           const struct export_rights **rights)
 {
     size_t i;
     int fits;
@@ -66,6 +67,21 @@ access_rights(const struct export *export, struct hosts *hosts, struct hosts_que
         return 0;
     }
     return 0;
+}
+
+int
+access_rights(const struct export *export, struct hosts *hosts, struct hosts_query *query,
+              const struct export_rights **rights)
+{
+    const struct export *around = export->inherits ? export->around : NULL;
+    int err = own_rights(export, hosts, query, rights);
+
+    for (; err == 0 && *rights == NULL && around != NULL; around = around->around) {
+        err = own_rights(around, hosts, query, rights);
+        if (err == 0 && *rights != NULL && !(*rights)->crossmnt)
+            *rights = NULL;
+    }
+    return err;
 }
 
 void

@@ -35,8 +35,6 @@
 /* What a step returns once the call is over: nothing is left to be done. */
 #define OVER STORE_PENDING
 
-static int answer(struct nfs3_call *call, int err);
-
 static void
 go(struct nfs3_call *call, int err)
 {
@@ -136,9 +134,8 @@ remember(struct nfs3_call *call, const uint8_t *results, const struct wire_out *
         drc_keep(drc, &call->replay, results, (size_t)(out->p - results));
 }
 
-/* The last step: err is the outcome of the operation, or why there was none. */
-static int
-answer(struct nfs3_call *call, int err)
+int
+nfs3_answer(struct nfs3_call *call, int err)
 {
     struct call *rpc = &call->rpc;
     const uint8_t *results = NULL;
@@ -186,7 +183,7 @@ told_other(struct nfs3_call *call, int err)
     other->present = other->present && err == 0;
     call->op.attr = call->node_attr;
     call->op.wcc.after = call->node_attr;
-    return answer(call, call->refusal);
+    return nfs3_answer(call, call->refusal);
 }
 
 static int
@@ -200,7 +197,7 @@ told_node(struct nfs3_call *call, int err)
     }
     call->op.attr = call->node_attr;
     call->op.wcc.after = call->node_attr;
-    return answer(call, call->refusal);
+    return nfs3_answer(call, call->refusal);
 }
 
 /* Refused without a node to tell of. */
@@ -208,7 +205,7 @@ static int
 refuse(struct nfs3_call *call, int err)
 {
     call->refusal = err;
-    return answer(call, err);
+    return nfs3_answer(call, err);
 }
 
 /* Refused: the nodes that are known tell their attributes. */
@@ -228,7 +225,7 @@ ask(struct nfs3_call *call)
     if (call->refusal != 0)
         return tell_attributes(call, call->refusal);
     call->op.kind = STORE_KINDS;
-    call->step = answer;
+    call->step = nfs3_answer;
     err = call->proc->begin(call);
     if (err != STORE_PENDING && call->op.kind == STORE_KINDS)   /* begin() has refused, the store was not asked */
         return tell_attributes(call, err);
@@ -324,7 +321,6 @@ start(struct nfs3_call *call)
         return STORE_PENDING;
     if (err < 0)
         return refuse(call, err);
-    call->device = export_view_device(call->view, call->export);
     if (call->proc->needs == RIGHT_WRITE && nfs3_read_only(call->export, call->rights))
         call->refusal = -EROFS;
     else if (call->proc->second != NULL)
@@ -373,6 +369,7 @@ init(struct nfs3_call *call)
     call->groups_list = NULL;
     call->more_groups = NULL;
     call->refusal = 0;
+    call->crossed = NULL;
     call->node = NULL;
     call->other = NULL;
     call->pipe = NULL;

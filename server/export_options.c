@@ -35,7 +35,7 @@ struct export_option {
     uint64_t min, max;
     const char *value;                  /* what follows the "=", for people; NULL: there is no value */
     bool optional;                      /* the value can be left out */
-    bool alias;                         /* of the next row, which is shown in its place */
+    bool alias;                         /* not shown: another row is in its place, or its absence says the same */
     const char *help;
 };
 
@@ -71,7 +71,7 @@ static const struct export_option export_options[] = {
     { "path", .type = OPTION_DIR, AT(dir), .value = "DIR", .help = "Serve this directory under the export's name." },
     { "mp", MOUNT_POINT, .alias = true, .help = "The same as mountpoint." },
     { "mountpoint", MOUNT_POINT, .help = "Serve only while this directory (or else the export's own) is a mount point; "
-                                         "one that is mounted later is served once the exports are read again." },
+                                         "one that is mounted later is served from then on." },
     { "rtmax", SIZE(rtmax, 4 << 10, 4 << 20), .help = "Largest READ answered in one reply; default: the server's." },
     { "wtmax", SIZE(wtmax, 4 << 10, 4 << 20), .help = "Largest WRITE taken in one call; default: the server's." },
     { "rtpref", SIZE(rtpref, 4 << 10, 4 << 20), .help = "READ that clients are told to prefer; default, and at most: "
@@ -85,8 +85,13 @@ static const struct export_option export_options[] = {
     { "nodiratime", FLAG(nodiratime, true), .help = "The same for directories alone." },
     { "no_subtree_check", FLAG(subtree_check, false), .help = "Check the export of a handle, not its directory "
                                                               "(default)." },
-    { "hide", NOTHING, .help = "Do not show file systems that are mounted inside of the export (always so)." },
-    { "nocrossmnt", NOTHING, .help = "The same as hide." },
+    { "hide", FLAG(nohide, false), .help = "Where the export is a mount point inside of another one, show what is "
+                                           "underneath there, unless that one has crossmnt (default)." },
+    { "nohide", FLAG(nohide, true), .help = "Where the export is a mount point inside of another one, clients of both "
+                                            "walk into it from there." },
+    { "crossmnt", FLAG(crossmnt, true), .help = "Clients walk into file systems that are mounted inside of the export, "
+                                                "under its options unless a line has others for them." },
+    { "nocrossmnt", FLAG(crossmnt, false), .alias = true, .help = "They see what is underneath (default)." },
     { "no_acl", NOTHING, .help = "Do not tell clients of POSIX ACLs (always so)." },
     { "auth_nlm", NOTHING, .help = "Check who asks for a lock (there are no locks yet)." },
     { "secure_locks", NOTHING, .help = "The same as auth_nlm." },
@@ -94,8 +99,6 @@ static const struct export_option export_options[] = {
     { "sec", .type = OPTION_SEC, .value = "sys", .help = "Callers say who they are (AUTH_SYS); there is no other." },
 
     { "subtree_check", REFUSED, .help = NOT_YET },
-    { "crossmnt", REFUSED, .help = NOT_YET },
-    { "nohide", REFUSED, .help = NOT_YET },
     { "acl", REFUSED, .help = NOT_YET },
     { "insecure_locks", REFUSED, .help = NOT_YET },
     { "no_auth_nlm", REFUSED, .help = NOT_YET },
@@ -395,7 +398,7 @@ print_option(FILE *out, const struct export_option *row, const struct export_rig
 
 /* What exportfs -v prints, in its order; of what we do anyway it names "hide". */
 static const char *const exportfs_order[] = {
-    "sync", "async", "wdelay", "no_wdelay", "hide", "no_subtree_check", "fsid", "mountpoint", "anonuid", "anongid", "sec",
+    "sync", "async", "wdelay", "no_wdelay", "hide", "nohide", "crossmnt", "no_subtree_check", "fsid", "mountpoint", "anonuid", "anongid", "sec",
     "ro", "rw", "secure", "insecure", "root_squash", "no_root_squash", "no_all_squash", "all_squash",
 };
 

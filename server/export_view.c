@@ -3,30 +3,16 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-/* Zero for what lies in memory: there is one file system in it, numbered by the store. */
-static uint64_t
-root_device(const struct export *export)
-{
-    struct stat st;
-
-    if (export->memory || stat(export->dir, &st) < 0)
-        return 0;
-    return st.st_dev;
-}
 
 struct export_view *
 export_view_new(struct exports *set)
 {
-    struct export_view *view = calloc(1, sizeof(*view) + set->count * sizeof(view->devices[0]));
+    struct export_view *view = calloc(1, sizeof(*view));
 
     if (view == NULL)
         return NULL;
     view->set = exports_ref(set);
     view->holders = 1;
-    for (size_t i = 0; i < set->count; i++)
-        view->devices[i] = root_device(&set->list[i]);
     return view;
 }
 
@@ -44,12 +30,6 @@ export_view_put(struct export_view *view)
         return;
     exports_put(view->set);
     free(view);
-}
-
-uint64_t
-export_view_device(const struct export_view *view, const struct export *export)
-{
-    return view->devices[export - view->set->list];
 }
 
 /* Where the decision on an address is kept; two of them in one place only cost time. */
@@ -83,7 +63,7 @@ export_view_rights(struct export_view *view, struct hosts *hosts, const struct e
     uint64_t generation = 0;
     int err;
 
-    if (export->clients[0].match == MATCH_ANYONE) {     /* the last in order: there are no others */
+    if (export->nclients > 0 && export->clients[0].match == MATCH_ANYONE) {     /* the last in order: no others */
         *rights = &export->clients[0].rights;
         return 0;
     }
@@ -99,4 +79,21 @@ export_view_rights(struct export_view *view, struct hosts *hosts, const struct e
     }
     *rights = slot->rights;
     return 0;
+}
+
+int
+export_view_enter(struct export_view *view, struct hosts *hosts, const struct export_mount *mount,
+                  const struct export_rights *here, const struct sockaddr *peer, struct hosts_wait *wait,
+                  const struct export **to)
+{
+    const struct export_rights *there;
+    int err;
+
+    *to = NULL;
+    if (mount->to == NULL)
+        return 0;
+    err = export_view_rights(view, hosts, mount->to, peer, wait, &there);
+    if (err == 0 && exports_cross(here, there))
+        *to = mount->to;
+    return err;
 }

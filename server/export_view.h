@@ -29,7 +29,6 @@ struct export_view {
     struct exports *set;                /* a reference */
     size_t holders;                     /* calls under way, and the worker for the view in use */
     struct export_decision decisions[EXPORT_VIEW_DECISIONS];
-    uint64_t devices[];                 /* for each export, the file system of its root, as store_attr.fsid has it */
 };
 
 /* A view with one holder and a reference of its own to the set; NULL when memory is short. Any thread. */
@@ -48,7 +47,12 @@ void export_view_put(struct export_view *view);
 int export_view_rights(struct export_view *view, struct hosts *hosts, const struct export *export,
                        const struct sockaddr *peer, struct hosts_wait *wait, const struct export_rights **rights);
 
-/* The file system of an export's root. */
-uint64_t export_view_device(const struct export_view *view, const struct export *export);
+/*
+ * Where something is mounted inside of an export: what a caller with these rights there walks into; *to NULL: nothing.
+ * Returns as export_view_rights().
+ */
+int export_view_enter(struct export_view *view, struct hosts *hosts, const struct export_mount *mount,
+                      const struct export_rights *here, const struct sockaddr *peer, struct hosts_wait *wait,
+                      const struct export **to);
 
 #endif

@@ -1,6 +1,7 @@
 /* server/exports.c - see exports.h: sets of exports, counted, searched and freed. */
 #include "server/exports_private.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,16 +27,26 @@ exports_free_client(struct export_client *client)
 }
 
 static void
+lines_put(struct exports_lines *lines)
+{
+    if (lines == NULL || atomic_fetch_sub(&lines->refs, 1) > 1)
+        return;
+    export_entries_fini(&lines->entries);
+    free(lines);
+}
+
+static void
 exports_free(struct exports *set)
 {
     size_t i, j;
 
-    for (i = 0; i < set->count; i++) {
+    for (i = 0; i < set->total; i++) {
         struct export *export = &set->list[i];
 
         for (j = 0; j < export->nclients; j++)
             exports_free_client(&export->clients[j]);
         free(export->clients);
+        free(export->mounts);
         free(export->path);
         free(export->dir);
         exports_shared_store_put(set->private->stores[i]);
@@ -44,6 +55,7 @@ exports_free(struct exports *set)
     free(set->private->stores);
     free(set->private->first);
     free(set->private->ids);
+    lines_put(set->private->lines);
     free(set->private);
     free(set);
 }
@@ -62,6 +74,19 @@ exports_put(struct exports *set)
         exports_free(set);
 }
 
+/* An array of `count` elements in place of a shorter one, its end zeroed; false: memory is short, and it is as it was. */
+static bool
+grow(void **array, size_t size, size_t old_count, size_t count)
+{
+    uint8_t *grown = reallocarray(*array, count, size);
+
+    if (grown == NULL)
+        return false;
+    memset(grown + old_count * size, 0, (count - old_count) * size);
+    *array = grown;
+    return true;
+}
+
 struct exports *
 exports_new(size_t room)
 {
@@ -75,23 +100,30 @@ exports_new(size_t room)
         free(set);
         return NULL;
     }
-    set->list = calloc(room + 1, sizeof(*set->list));
-    set->private->stores = calloc(room + 1, sizeof(*set->private->stores));
-    set->private->first = calloc(room + 1, sizeof(*set->private->first));
-    set->private->ids = calloc(room + 1, sizeof(*set->private->ids));
-    if (set->list == NULL || set->private->stores == NULL || set->private->first == NULL ||
-        set->private->ids == NULL) {
+    if (exports_grow(set, room) < 0) {
         exports_free(set);
         return NULL;
     }
     return set;
 }
 
+int
+exports_grow(struct exports *set, size_t more)
+{
+    struct exports_private *private = set->private;
+    size_t used = set->total, room = used + more + 1;
+
+    return grow((void **)&set->list, sizeof(*set->list), used, room) &&
+           grow((void **)&private->stores, sizeof(*private->stores), used, room) &&
+           grow((void **)&private->first, sizeof(*private->first), used, room) &&
+           grow((void **)&private->ids, sizeof(*private->ids), used, room) ? 0 : -ENOMEM;
+}
+
 const struct export *
 exports_find_id(const struct exports *set, uint64_t id)
 {
     const struct id_row *ids = set->private->ids;
-    size_t low = 0, high = set->count, middle;
+    size_t low = 0, high = set->total, middle;
 
     while (low < high) {
         middle = low + (high - low) / 2;
@@ -100,7 +132,74 @@ exports_find_id(const struct exports *set, uint64_t id)
         else
             high = middle;
     }
-    return low < set->count && ids[low].id == id ? &set->list[ids[low].export] : NULL;
+    return low < set->total && ids[low].id == id ? &set->list[ids[low].export] : NULL;
+}
+
+const struct export_mount *
+exports_find_mount(const struct export *export, uint64_t fsid, uint64_t fileid)
+{
+    size_t low = 0, high = export->nmounts, middle;
+
+    while (low < high) {
+        middle = low + (high - low) / 2;
+        if (export->mounts[middle].fileid < fileid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < export->nmounts && export->mounts[low].fileid == fileid; low++)
+        if (export->mounts[low].fsid == fsid)
+            return &export->mounts[low];
+    return NULL;
+}
+
+bool
+exports_cross(const struct export_rights *here, const struct export_rights *there)
+{
+    return there != NULL && !there->withheld && (here->crossmnt || there->nohide);
+}
+
+bool
+exports_have_dirs(const struct exports *set)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (set->list[i].dir != NULL)
+            return true;
+    return false;
+}
+
+struct export *
+exports_find_exact(const struct exports *set, const char *path, size_t len)
+{
+    size_t low = 0, high = set->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strncmp(set->list[middle].path, path, len);
+
+        if (order == 0 && set->list[middle].path_len == len)
+            return &set->list[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+struct export *
+exports_find_around(const struct exports *set, const char *path)
+{
+    struct export *export = NULL;
+    size_t len = strlen(path);
+
+    while (export == NULL && len > 1) {
+        do
+            len--;
+        while (len > 1 && path[len] != '/');
+        export = exports_find_exact(set, path, len);
+    }
+    return export;
 }
 
 static size_t

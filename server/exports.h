@@ -18,6 +18,8 @@
 #include "storage/fh.h"
 #include "storage/store.h"
 
+#define EXPORTS_PATH_MAX 1024           /* bytes; MNTPATHLEN: no client could ask for a longer one */
+
 /* What the options of exports(5) say, for one client of one export. */
 struct export_rights {
     bool read_only;                     /* default true */
@@ -30,6 +32,8 @@ struct export_rights {
     uint32_t anon_uid, anon_gid;        /* default 65534 */
     bool manage_gids;                   /* the server's own groups of a user, not those of the call */
     bool readdirplus;                   /* default true */
+    bool crossmnt;                      /* file systems mounted inside of the export belong to it */
+    bool nohide;                        /* this export, a mount point, is entered from the one around it */
     bool noatime, nodiratime;           /* noatime is for directories, too */
     uint32_t rtmax, wtmax, dtpref;      /* bytes; 0: the server's */
     uint32_t rtpref, wtpref;            /* bytes; 0, and what is more: rtmax and wtmax */
@@ -58,21 +62,37 @@ struct export_client {
     struct export_rights rights;
 };
 
+/* A directory of an export that a file system is mounted on. */
+struct export_mount {
+    uint64_t fsid, fileid;              /* what it is to look-ups, as in store_attr; see posix_see() */
+    const struct export *to;            /* what lies there; NULL: nothing that is exported */
+};
+
+/*
+ * What is written in a line, or a file system mounted inside of that: such a one has no clients of its own. The clients
+ * of the exports around it that have crossmnt may use it.
+ */
 struct export {
     char *path;                         /* its name for clients; absolute, without a slash at the end but for "/" */
     size_t path_len;
     char *dir;                          /* what is served, symbolic links resolved; NULL for a memory: export */
     bool memory;
     uint64_t id;                        /* in each handle; distinct in a set, the same over restarts */
+    uint64_t device;                    /* of its root, as fsid in store_attr; memory has none */
     struct store *store;
     struct export_client *clients;      /* the first that fits counts */
     size_t nclients;
-    bool uses_names;                    /* one of them needs more than the caller's address */
+    bool uses_names;                    /* one of them, or of those below, needs more than the caller's address */
+    const struct export *around;        /* the nearest export that its path lies in; NULL: there is none */
+    bool inherits;                      /* it is a mount point of one of those around it: their clients come behind its own */
+    struct export_mount *mounts;        /* by fileid */
+    size_t nmounts;
 };
 
 struct exports {
-    struct export *list;                /* by path */
-    size_t count;
+    struct export *list;                /* by path; those that are only mounted there come behind them */
+    size_t count;                       /* that are written in lines */
+    size_t total;
     _Atomic uint32_t refs;
     struct exports_private *private;
 };
@@ -113,6 +133,16 @@ int exports_parse(const struct exports_source *source, struct exports **set, cha
 int exports_load(const struct exports_source *source, const struct settings *settings, struct exports *old,
                  struct exports **set, char *error, size_t error_size);
 
+/* Whether a set serves directories, so that it matters what is mounted. Any thread. */
+bool exports_have_dirs(const struct exports *set);
+
+/*
+ * The same lines again, with what is mounted now: returns as exports_load() does. *set is NULL when that makes no
+ * difference. Any thread.
+ */
+int exports_remount(const struct settings *settings, struct exports *old, struct exports **set, char *error,
+                    size_t error_size);
+
 struct exports *exports_ref(struct exports *set);
 /* The last reference frees the set and the stores that no other set shares. */
 void exports_put(struct exports *set);
@@ -127,6 +157,15 @@ const struct export *exports_find_id(const struct exports *set, uint64_t id);
  */
 const struct export *exports_find_path(const struct exports *set, const char *path, size_t len,
                                        const struct export *below, const char **rest, size_t *rest_len);
+
+/* What is mounted on the directory of an export that look-ups see so; NULL: nothing. */
+const struct export_mount *exports_find_mount(const struct export *export, uint64_t fsid, uint64_t fileid);
+
+/*
+ * Whether a caller with these rights walks from an export into what is mounted inside of it: as exports(5) has it,
+ * because of crossmnt here, or nohide there. there: NULL when he may not use it.
+ */
+bool exports_cross(const struct export_rights *here, const struct export_rights *there);
 
 /*
  * What a client may do; *rights NULL: nothing. Returns 0, or -EINPROGRESS or -EAGAIN, as hosts_has_address() does, when

@@ -1,6 +1,7 @@
 /* server/exports_build.c - what the lines say becomes a set of exports with their clients; see exports_private.h. */
 #include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,8 +23,8 @@ struct placed_client {
     size_t order;                       /* as written */
 };
 
-static int
-out_of_memory(struct exports_builder *builder)
+int
+exports_out_of_memory(struct exports_builder *builder)
 {
     const struct export_place place = { .file = "exports" };
 
@@ -49,7 +50,7 @@ same_rights(const struct export_rights *a, const struct export_rights *b)
            a->root_squash == b->root_squash && a->all_squash == b->all_squash &&
            a->subtree_check == b->subtree_check && a->anon_uid == b->anon_uid && a->anon_gid == b->anon_gid &&
            a->manage_gids == b->manage_gids && a->readdirplus == b->readdirplus && a->noatime == b->noatime &&
-           a->nodiratime == b->nodiratime &&
+           a->nodiratime == b->nodiratime && a->crossmnt == b->crossmnt && a->nohide == b->nohide &&
            a->rtmax == b->rtmax && a->wtmax == b->wtmax && a->dtpref == b->dtpref && a->rtpref == b->rtpref &&
            a->wtpref == b->wtpref && same_dir(a->mount_point, b->mount_point);
 }
@@ -143,7 +144,7 @@ expand_client(struct exports_builder *builder, const struct export_entry *entry,
         client->order = (*count)++;
         client->client.text = strdup(i == 0 ? text : "::1");
         if (client->client.text == NULL || export_rights_copy(&client->client.rights, &entry->rights) < 0)
-            return out_of_memory(builder);
+            return exports_out_of_memory(builder);
     }
     return 0;
 }
@@ -230,7 +231,7 @@ take_clients(struct exports_builder *builder, struct export *export, struct plac
 
     export->clients = calloc(*count, sizeof(*export->clients));
     if (export->clients == NULL)
-        return out_of_memory(builder);
+        return exports_out_of_memory(builder);
     qsort(clients, *count, sizeof(*clients), compare_ranks);
     warn_of_order(builder, clients, *count);
     warn_of_patterns(builder, clients, *count);
@@ -254,7 +255,7 @@ add_clients(struct exports_builder *builder, struct export *export, const struct
     int err = 0;
 
     if (clients == NULL)
-        return out_of_memory(builder);
+        return exports_out_of_memory(builder);
     for (i = 0; i < count && err == 0; i++) {
         err = check_entry(builder, entries[i]);
         if (err == 0)
@@ -279,9 +280,10 @@ add_export(struct exports_builder *builder, const struct export_entry *const *en
     struct export *export = &set->list[set->count];
 
     set->private->first[set->count++] = entries[0];
+    set->total = set->count;
     export->path = strdup(entries[0]->path);
     if (export->path == NULL)
-        return out_of_memory(builder);
+        return exports_out_of_memory(builder);
     export->path_len = strlen(export->path);
     export->memory = entries[0]->memory;
     return add_clients(builder, export, entries, count);
@@ -291,17 +293,17 @@ add_export(struct exports_builder *builder, const struct export_entry *const *en
 static int
 gather(struct exports_builder *builder)
 {
-    size_t count = builder->entries.count, i, j;
+    const struct export_entries *entries = &builder->set->private->lines->entries;
+    size_t count = entries->count, i, j;
     const struct export_entry **sorted = calloc(count + 1, sizeof(*sorted));
     int err = 0;
 
-    builder->set = exports_new(count);
-    if (sorted == NULL || builder->set == NULL) {
+    if (sorted == NULL || exports_grow(builder->set, count) < 0) {
         free(sorted);
-        return out_of_memory(builder);
+        return exports_out_of_memory(builder);
     }
     for (i = 0; i < count; i++)
-        sorted[i] = &builder->entries.list[i];
+        sorted[i] = &entries->list[i];
     qsort(sorted, count, sizeof(*sorted), compare_entries);
     for (i = 0; i < count && err == 0; i = j) {
         for (j = i + 1; j < count && strcmp(sorted[i]->path, sorted[j]->path) == 0; j++)
@@ -325,9 +327,9 @@ uint64_t
 exports_make_id(char kind, const uint64_t name[2], const char *path)
 {
     size_t path_len = strlen(path);
-    uint8_t bytes[1 + 16 + 2048];
+    uint8_t bytes[1 + 16 + EXPORTS_PATH_MAX];
 
-    assert(path_len <= sizeof(bytes) - 17);               /* exports_file.c takes no longer ones */
+    assert(path_len <= EXPORTS_PATH_MAX);
     bytes[0] = (uint8_t)kind;
     put_be64(bytes + 1, name[0]);
     put_be64(bytes + 9, name[1]);
@@ -364,8 +366,8 @@ exports_sort_ids(struct exports_builder *builder)
     struct id_row *ids = set->private->ids;
     size_t count = 0, i;
 
-    for (i = 0; i < set->count; i++)
-        if (set->private->first[i]->rights.has_fsid || set->list[i].store != NULL)
+    for (i = 0; i < set->total; i++)
+        if (set->list[i].store != NULL || set->private->first[i]->rights.has_fsid)
             ids[count++] = (struct id_row){ set->list[i].id, i };
     qsort(ids, count, sizeof(*ids), compare_ids);
     for (i = 1; i < count; i++)
@@ -390,34 +392,58 @@ set_chosen_ids(struct exports_builder *builder)
     return exports_sort_ids(builder);
 }
 
-int
-exports_build(struct exports_builder *builder, const struct exports_source *source, char *error, size_t error_size)
+static int
+build(struct exports_builder *builder)
 {
-    int err;
+    int err = gather(builder);
 
+    return err == 0 ? set_chosen_ids(builder) : err;
+}
+
+static int
+begin(struct exports_builder *builder, struct exports_lines *lines, char *error, size_t error_size)
+{
     error[0] = '\0';
     builder->report.error = error;
     builder->report.error_size = error_size;
-    err = exports_read(source, &builder->entries, &builder->report);
-    if (err == 0)
-        err = gather(builder);
-    if (err == 0)
-        err = set_chosen_ids(builder);
-    return err;
+    builder->set = exports_new(0);
+    if (builder->set == NULL || lines == NULL)
+        return exports_out_of_memory(builder);
+    atomic_fetch_add(&lines->refs, 1);
+    builder->set->private->lines = lines;
+    return 0;
+}
+
+int
+exports_build(struct exports_builder *builder, const struct exports_source *source, char *error, size_t error_size)
+{
+    struct exports_lines *lines = calloc(1, sizeof(*lines));
+    int err = begin(builder, lines, error, error_size);
+
+    if (err < 0)
+        free(lines);
+    else
+        err = exports_read(source, &lines->entries, &builder->report);
+    return err == 0 ? build(builder) : err;
+}
+
+int
+exports_build_again(struct exports_builder *builder, char *error, size_t error_size)
+{
+    int err = begin(builder, builder->old->private->lines, error, error_size);
+
+    return err == 0 ? build(builder) : err;
 }
 
 void
 exports_builder_fini(struct exports_builder *builder)
 {
-    export_entries_fini(&builder->entries);
     exports_put(builder->set);
 }
 
 void
 exports_build_hand_over(struct exports_builder *builder, struct exports **set)
 {
-    free(builder->set->private->first);
-    builder->set->private->first = NULL;
     snprintf(builder->report.error, builder->report.error_size, "%s", builder->report.warnings);
     *set = builder->set;
     builder->set = NULL;

@@ -13,7 +13,6 @@
 #include "server/export_options.h"
 #include "server/log.h"
 
-#define PATH_BYTES_MAX 1024                              /* MNTPATHLEN: no client could ask for a longer one */
 #define SHOWN_MAX 128                                    /* bytes of a wrong word that are shown */
 #define TEXT_MAX 512                                     /* bytes of a message without its place */
 
@@ -318,7 +317,7 @@ read_path(struct reader *reader, struct export_line *line)
         wrong = "is not an absolute path";
     else if (has_dots(line->path))
         wrong = "must not have . or .. in it";
-    else if (strlen(line->path) > PATH_BYTES_MAX)
+    else if (strlen(line->path) > EXPORTS_PATH_MAX)
         wrong = "is longer than 1024 bytes";
     if (wrong != NULL)
         return exports_report_error(reader->report, &line->path_place, -EINVAL, "%s%s%s", shown,

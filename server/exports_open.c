@@ -21,7 +21,7 @@ find_store(const struct exports *set, const struct shared_store *like)
 {
     size_t i;
 
-    for (i = 0; set != NULL && i < set->count; i++) {
+    for (i = 0; set != NULL && i < set->total; i++) {
         struct shared_store *shared = set->private->stores[i];
 
         if (shared != NULL && shared->memory == like->memory && shared->dev == like->dev && shared->ino == like->ino &&
@@ -42,7 +42,7 @@ fd_cache_size(const struct exports_builder *builder)
         return builder->settings->fd_cache;
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
         return FD_CACHE_MIN;
-    share = limit.rlim_cur / 2 / builder->set->count;
+    share = limit.rlim_cur / 2 / (builder->set->count + builder->nmounts);
     if (share < FD_CACHE_MIN)
         return FD_CACHE_MIN;
     return share > FD_CACHE_MAX ? FD_CACHE_MAX : (unsigned)share;
@@ -96,18 +96,17 @@ share_store(const struct exports_builder *builder, const struct shared_store *li
     return 0;
 }
 
-/* Find out what a directory is. Returns 0, and *dir is the caller's to free, or -errno. */
+/* What a directory is. Returns 0 or -errno. */
 static int
-resolve_dir(const char *path, char **dir, struct shared_store *like)
+look_at(const char *dir, struct shared_store *like)
 {
     struct stat st;
 
-    *dir = realpath(path, NULL);
-    if (*dir == NULL || stat(*dir, &st) < 0)
+    if (stat(dir, &st) < 0)
         return -errno;
     if (!S_ISDIR(st.st_mode))
         return -ENOTDIR;
-    like->name = *dir;
+    like->name = (char *)dir;
     like->dev = st.st_dev;
     like->ino = st.st_ino;
     return 0;
@@ -159,30 +158,124 @@ warn_of_access_times(struct exports_builder *builder, const struct export *expor
     }
 }
 
-static int
-open_export(struct exports_builder *builder, size_t i)
+int
+exports_open_store(struct exports_builder *builder, size_t i)
 {
     struct exports *set = builder->set;
-    const struct export_entry *entry = set->private->first[i];
-    const char *path = entry->rights.dir != NULL ? entry->rights.dir : entry->path;
     struct export *export = &set->list[i];
     struct shared_store like = { .memory = export->memory, .name = export->path };
-    char shown[EXPORTS_SHOWN_MAX];
     int err = 0;
 
     if (!export->memory)
-        err = resolve_dir(path, &export->dir, &like);
+        err = look_at(export->dir, &like);
     if (err == 0)
         err = share_store(builder, &like, &set->private->stores[i]);
     if (err < 0)
-        return exports_report_error(&builder->report, entry->rights.dir != NULL ? &entry->place : &entry->path_place,
-                                    err, "%s: %s", exports_show_path(shown, path), explain(err));
+        return err;
+    export->device = like.dev;
     export->store = set->private->stores[i]->store;
+    return 0;
+}
+
+/* What clients call the export, or what its path= says. */
+static const char *
+written_dir(const struct export_entry *entry)
+{
+    return entry->rights.dir != NULL ? entry->rights.dir : entry->path;
+}
+
+static int
+refuse_dir(struct exports_builder *builder, const struct export_entry *entry, int err)
+{
+    char shown[EXPORTS_SHOWN_MAX];
+
+    return exports_report_error(&builder->report, entry->rights.dir != NULL ? &entry->place : &entry->path_place, err,
+                                "%s: %s", exports_show_path(shown, written_dir(entry)), explain(err));
+}
+
+static int
+find_dirs(struct exports_builder *builder)
+{
+    struct exports *set = builder->set;
+
+    for (size_t i = 0; i < set->count; i++) {
+        struct export *export = &set->list[i];
+
+        if (export->memory)
+            continue;
+        export->dir = realpath(written_dir(set->private->first[i]), NULL);
+        if (export->dir == NULL)
+            return refuse_dir(builder, set->private->first[i], -errno);
+    }
+    return 0;
+}
+
+static int
+open_export(struct exports_builder *builder, size_t i)
+{
+    const struct export_entry *entry = builder->set->private->first[i];
+    struct export *export = &builder->set->list[i];
+    int err = exports_open_store(builder, i);
+
+    if (err < 0)
+        return refuse_dir(builder, entry, err);
     if (!entry->rights.has_fsid)
         export->id = exports_make_id('p', export->store->fsid_hint, export->path);
     withhold_unmounted(builder, export, entry);
     warn_of_access_times(builder, export, entry);
     return 0;
+}
+
+/* An export's callers may have rights by way of those around it, which may need names. */
+static void
+gather_uses_of_names(struct exports *set)
+{
+    for (size_t i = 0; i < set->total; i++) {
+        struct export *export = &set->list[i];
+        const struct export *around = export->inherits ? export->around : NULL;
+
+        for (; around != NULL && !export->uses_names; around = around->around)
+            export->uses_names = around->uses_names;
+    }
+}
+
+/* From here on exports are pointed to: there has to be room for those that are found at mount points. */
+static int
+make_room(struct exports_builder *builder, const struct mount_table *table)
+{
+    struct exports *set = builder->set;
+
+    builder->nmounts = exports_count_mounts(set, table);
+    if (exports_grow(set, builder->nmounts) < 0)
+        return exports_out_of_memory(builder);
+    for (size_t i = 0; i < set->count; i++)
+        set->list[i].around = exports_find_around(set, set->list[i].path);
+    return 0;
+}
+
+/* Open the directories of a set, and what is mounted inside of them. */
+static int
+open_all(struct exports_builder *builder)
+{
+    struct mount_table table = { .list = NULL };
+    int err = find_dirs(builder);
+
+    if (err == 0 && exports_read_mounts(&table) < 0)
+        err = exports_out_of_memory(builder);
+    if (err == 0)
+        err = make_room(builder, &table);
+    if (err == 0)
+        builder->set->private->mounted = exports_digest_mounts(builder->set, &table);
+    for (size_t i = 0; err == 0 && i < builder->set->count; i++)
+        err = open_export(builder, i);
+    if (err == 0)
+        err = exports_add_mounts(builder, &table);
+    exports_free_mounts(&table);
+    if (err == 0)
+        err = exports_sort_ids(builder);
+    if (err == 0)
+        gather_uses_of_names(builder->set);
+    return err;
 }
 
 int
@@ -191,15 +284,63 @@ exports_load(const struct exports_source *source, const struct settings *setting
 {
     struct exports_builder builder = { .settings = settings, .old = old };
     int err = exports_build(&builder, source, error, error_size);
-    size_t i;
 
     if (err == 0 && builder.set->count == 0)
         exports_report_warning(&builder.report, &(struct export_place){ .file = "exports" }, "there are none");
-    for (i = 0; err == 0 && i < builder.set->count; i++)
-        err = open_export(&builder, i);
     if (err == 0)
-        err = exports_sort_ids(&builder);
+        err = open_all(&builder);
     if (err == 0)
+        exports_build_hand_over(&builder, set);
+    exports_builder_fini(&builder);
+    return err;
+}
+
+/* Whether two sets of the same lines serve the same file systems to the same clients. */
+static bool
+serve_the_same(const struct exports *a, const struct exports *b)
+{
+    if (a->total != b->total)
+        return false;
+    for (size_t i = 0; i < a->total; i++) {
+        const struct export *one = &a->list[i], *other = &b->list[i];
+
+        if (one->store != other->store || strcmp(one->path, other->path) != 0 || one->nmounts != other->nmounts)
+            return false;
+        for (size_t j = 0; j < one->nclients; j++)
+            if (one->clients[j].rights.withheld != other->clients[j].rights.withheld)
+                return false;
+        for (size_t j = 0; j < one->nmounts; j++)
+            if (one->mounts[j].fsid != other->mounts[j].fsid || one->mounts[j].fileid != other->mounts[j].fileid)
+                return false;
+    }
+    return true;
+}
+
+/* Asks no file system, which might be one that does not answer. */
+static bool
+is_up_to_date(const struct exports *set)
+{
+    struct mount_table table;
+    bool same = exports_read_mounts(&table) == 0 && exports_digest_mounts(set, &table) == set->private->mounted;
+
+    exports_free_mounts(&table);
+    return same;
+}
+
+int
+exports_remount(const struct settings *settings, struct exports *old, struct exports **set, char *error,
+                size_t error_size)
+{
+    struct exports_builder builder = { .settings = settings, .old = old };
+    int err;
+
+    *set = NULL;
+    if (is_up_to_date(old))
+        return 0;
+    err = exports_build_again(&builder, error, error_size);
+    if (err == 0)
+        err = open_all(&builder);
+    if (err == 0 && !serve_the_same(old, builder.set))
         exports_build_hand_over(&builder, set);
     exports_builder_fini(&builder);
     return err;

@@ -197,6 +197,18 @@ next_name(struct mount3_call *call, const char **name, size_t *len)
 
 static int walk(struct mount3_call *call);
 
+/*
+ * What the caller may do is not known: with -EINPROGRESS MNT begins anew once it is. Version 3 has no word for "come
+ * again", so who must is left without an answer: he asks again by himself.
+ */
+static int
+come_again(struct mount3_call *call, int err)
+{
+    if (err != -EINPROGRESS)
+        send_reply(call, NULL);
+    return OVER;
+}
+
 static int
 got_child(struct mount3_call *call, int err)
 {
@@ -207,9 +219,42 @@ got_child(struct mount3_call *call, int err)
     return walk(call);
 }
 
+/*
+ * Something is mounted on the directory that was found: go on in what lies there, if the caller may use it. As with
+ * mountd, nobody mounts what is underneath.
+ */
+static int
+enter(struct mount3_call *call, const struct export_mount *mount)
+{
+    const struct export *to;
+    int err = export_view_enter(call->view, call->worker->shared->hosts, mount, call->rights,
+                                (const struct sockaddr *)&call->rpc.peer, &call->wait, &to);
+
+    if (err == 0 && to != NULL)
+        err = export_view_rights(call->view, call->worker->shared->hosts, to,
+                                 (const struct sockaddr *)&call->rpc.peer, &call->wait, &call->rights);
+    if (err == 0 && to == NULL)
+        return answer(call, -EACCES);
+    store_put(call->export->store, call->node);
+    call->node = NULL;
+    if (err < 0)
+        return come_again(call, err);
+    call->export = to;
+    call->node = to->store->root;
+    store_ref(to->store, call->node);
+    return walk(call);
+}
+
 static int
 looked_up(struct mount3_call *call, int err)
 {
+    const struct store_attr *child = &call->op.child_attr;
+    const struct export_mount *mount = NULL;
+
+    if (call->export->nmounts > 0 && child->present)
+        mount = exports_find_mount(call->export, child->fsid, child->fileid);
+    if (mount != NULL)
+        return enter(call, mount);
     if (err < 0)
         return answer(call, err);
     if (call->op.child.len == 0)
@@ -239,15 +284,15 @@ walk(struct mount3_call *call)
 }
 
 /*
- * The longest export that the path lies in and that this caller may use, and his rights in it; NULL: there is none.
+ * The longest export that the path lies in and that this caller may use, and his rights in it; NULL: none.
  * Returns 0, or -EINPROGRESS or -EAGAIN when that is not known yet, as export_view_rights().
  */
 static int
-find_longest(struct mount3_call *call, const struct export_rights **rights)
+find_longest(struct mount3_call *call)
 {
     int err;
 
-    *rights = NULL;
+    call->rights = NULL;
     call->export = NULL;
     do {
         call->export = exports_find_path(call->view->set, (const char *)call->path, call->path_len, call->export,
@@ -255,8 +300,8 @@ find_longest(struct mount3_call *call, const struct export_rights **rights)
         if (call->export == NULL)
             return 0;
         err = export_view_rights(call->view, call->worker->shared->hosts, call->export,
-                                 (const struct sockaddr *)&call->rpc.peer, &call->wait, rights);
-    } while (err == 0 && *rights == NULL);
+                                 (const struct sockaddr *)&call->rpc.peer, &call->wait, &call->rights);
+    } while (err == 0 && call->rights == NULL);
     return err;
 }
 
@@ -264,19 +309,18 @@ find_longest(struct mount3_call *call, const struct export_rights **rights)
 static int
 find_export(struct mount3_call *call)
 {
-    const struct export_rights *rights;
     int err;
 
     if (memchr(call->path, '\0', call->path_len) != NULL)
         return -EACCES;
-    err = find_longest(call, &rights);
+    err = find_longest(call);
     if (err < 0)
         return err;
-    if (rights == NULL || (rights->secure && call_peer_port(&call->rpc) >= IPPORT_RESERVED))
+    if (call->rights == NULL || (call->rights->secure && call_peer_port(&call->rpc) >= IPPORT_RESERVED))
         return -EACCES;
-    if (rights->withheld)
+    if (call->rights->withheld)
         return -ENOENT;
-    call->mount_point = rights->mount_point;
+    call->mount_point = call->rights->mount_point;
     if (call->mount_point != NULL && *call->mount_point == '\0')
         call->mount_point = call->export->dir;
     return 0;
@@ -313,16 +357,13 @@ look_for_mount(struct store_op *op)
     op->err = mount_point_here(call->mount_point) ? 0 : -ENOENT;
 }
 
-/* Version 3 has no word for "come again" here, so who must is left without an answer: he asks again by himself. */
 static void
 mount_from_export(struct mount3_call *call)
 {
     int err = find_export(call);
 
-    if (err == -EINPROGRESS)
-        return;
-    if (err == -EAGAIN) {
-        send_reply(call, NULL);
+    if (err == -EINPROGRESS || err == -EAGAIN) {
+        come_again(call, err);
         return;
     }
     if (err < 0) {

@@ -112,7 +112,6 @@ struct nfs3_call {
     struct export_view *view;           /* keeps the exports; released with the call */
     const struct export *export;
     const struct export_rights *rights;
-    uint64_t device;                    /* of the export's root, as store_attr.fsid has it */
     struct hosts_wait wait;             /* while the caller's name is not known */
     struct groups_wait groups_wait;     /* while the groups of the caller are not known */
     struct groups_list *groups_list;    /* manage_gids: what cred has; a reference */
@@ -121,7 +120,8 @@ struct nfs3_call {
     gid_t groups[CALL_GIDS_MAX];
     int (*step)(struct nfs3_call *call, int err);   /* what follows the operation under way */
     int refusal;                        /* -errno: answered without having asked the store */
-    struct store_attr node_attr;        /* of node, while a refusal looks at other */
+    struct store_attr node_attr;        /* of node, while another one is looked at */
+    const struct export *crossed;       /* LOOKUP: the export that what was found is the root of; NULL: still the same */
     struct store_id ids[2];
     struct store_node *node;            /* what the first handle names; a reference */
     struct store_node *other;           /* RENAME's target directory, LINK's directory; a reference */
@@ -141,6 +141,12 @@ struct nfs3_call {
     struct buf *list;                   /* READDIR's entries as they are sent */
     size_t list_bytes;                  /* room that they, or READLINK's text, take in the reply */
 };
+
+/*
+ * The last step of each call: err is the outcome of the operation, or why there was none. begin() may put steps of its
+ * own before it, by setting call->step before it starts the operation. Returns what a step does.
+ */
+int nfs3_answer(struct nfs3_call *call, int err);
 
 /* The row of a procedure; NULL when there is none of that number. */
 const struct nfs3_proc *nfs3_proc(uint32_t number);

@@ -146,18 +146,31 @@ nfs3_readdirplus_begin(struct nfs3_call *call)
                          (uint32_t)MIN(room / ENTRYPLUS_MIN, args->dircount / NAME_MIN) + 1);
 }
 
+/* A directory that something is mounted on has neither here: the client asks LOOKUP what is there for him. */
+static bool
+is_mount_point(const struct export *export, const struct store_attr *attr)
+{
+    const struct export_mount *mount = NULL;
+
+    if (export->nmounts > 0 && attr->present)
+        mount = exports_find_mount(export, attr->fsid, attr->fileid);
+    return mount != NULL && mount->to != NULL;
+}
+
 static void
 put_plus_entry(const struct nfs3_call *call, const struct store_dirent *dirent, struct plus_entry *plus)
 {
     entryplus3 *entry = &plus->entry;
+    bool mounted = is_mount_point(call->export, &dirent->attr);
 
     entry->fileid = dirent->fileid;
     entry->name.filename3_len = dirent->name_len;
     entry->name.filename3_val = (char *)dirent->name;
     entry->cookie = dirent->cookie;
     nfs3_post_op(call, &dirent->attr, &entry->name_attributes);
-    entry->name_handle.handle_follows = dirent->id.len > 0;
-    if (dirent->id.len > 0)
+    entry->name_attributes.attributes_follow = dirent->attr.present && !mounted;
+    entry->name_handle.handle_follows = dirent->id.len > 0 && !mounted;
+    if (entry->name_handle.handle_follows)
         nfs3_handle(call, &dirent->id, plus->fh, &entry->name_handle.post_op_fh3_u.handle);
 }
 

@@ -1,6 +1,8 @@
 /*
  * server/nfs3_name.c - LOOKUP, RENAME and LINK (RFC 1813 3.3.3, 3.3.14, 3.3.15).
  *
+ * A name that something is mounted on leads to the export that lies there, if the caller may walk into it.
+ *
  * What a name must be like is checked here and in nfs3_make.c and nfs3_remove.c, by nfs3_check_name(): the store gets
  * only names that are names.
  */
@@ -9,6 +11,46 @@
 
 #include "server/nfs3_procs.h"
 #include "server/nfs3_reply.h"
+
+/* The root of what was walked into tells its attributes. */
+static int
+crossed(struct nfs3_call *call, int err)
+{
+    struct store *store = call->crossed->store;
+
+    if (err == 0) {
+        call->op.child = *store_node_id(store, store->root);
+        call->op.child_attr = call->op.attr;
+    }
+    call->op.attr = call->node_attr;
+    return nfs3_answer(call, err);
+}
+
+/* Another file system may be mounted on the name that was found. */
+static int
+looked_up(struct nfs3_call *call, int err)
+{
+    const struct store_attr *child = &call->op.child_attr;
+    const struct export_mount *mount = NULL;
+    int waits;
+
+    if (call->export->nmounts > 0 && child->present)
+        mount = exports_find_mount(call->export, child->fsid, child->fileid);
+    if (mount == NULL)
+        return nfs3_answer(call, err);
+    waits = export_view_enter(call->view, call->worker->shared->hosts, mount, call->rights,
+                              (const struct sockaddr *)&call->rpc.peer, &call->wait, &call->crossed);
+    if (waits == -EINPROGRESS) {                        /* the call begins anew then */
+        store_put(call->export->store, call->node);
+        call->node = NULL;
+        return STORE_PENDING;
+    }
+    if (waits < 0 || call->crossed == NULL)
+        return nfs3_answer(call, waits < 0 ? waits : err);
+    call->node_attr = call->op.attr;
+    call->step = crossed;
+    return store_getattr(call->crossed->store->root, &call->op);
+}
 
 int
 nfs3_lookup_begin(struct nfs3_call *call)
@@ -22,6 +64,7 @@ nfs3_lookup_begin(struct nfs3_call *call)
         return err;
     call->op.name = name->filename3_val;
     call->op.name_len = name->filename3_len;
+    call->step = looked_up;
     return store_lookup(call->node, &call->op);
 }
 
@@ -29,11 +72,12 @@ int
 nfs3_lookup_finish(struct nfs3_call *call)
 {
     LOOKUP3resok *ok = &call->res.lookup.LOOKUP3res_u.resok;
+    const struct export *export = call->crossed != NULL ? call->crossed : call->export;
 
     if (call->op.child.len == 0)
         return -EIO;
-    nfs3_handle(call, &call->op.child, call->fh, &ok->object);
-    nfs3_post_op(call, &call->op.child_attr, &ok->obj_attributes);
+    nfs3_handle_of(call, export, &call->op.child, call->fh, &ok->object);
+    nfs3_post_op_of(export, &call->op.child_attr, &ok->obj_attributes);
     nfs3_post_op(call, &call->op.attr, &ok->dir_attributes);
     return 0;
 }

@@ -44,15 +44,15 @@ put_time(const struct timespec *time, nfstime3 *out)
  * another device below it gets another one.
  */
 static uint64_t
-file_system_id(const struct nfs3_call *call, uint64_t device)
+file_system_id(const struct export *export, uint64_t device)
 {
-    if (device == call->device || call->export->memory)
-        return call->export->id;
-    return call->export->id ^ (device * 0x9e3779b97f4a7c15u);
+    if (device == export->device || export->memory)
+        return export->id;
+    return export->id ^ (device * 0x9e3779b97f4a7c15u);
 }
 
-void
-nfs3_fattr(const struct nfs3_call *call, const struct store_attr *attr, fattr3 *out)
+static void
+put_attr(const struct export *export, const struct store_attr *attr, fattr3 *out)
 {
     out->type = file_type(attr->mode);
     out->mode = attr->mode & 07777;
@@ -63,7 +63,7 @@ nfs3_fattr(const struct nfs3_call *call, const struct store_attr *attr, fattr3 *
     out->used = attr->used;
     out->rdev.specdata1 = attr->rdev_major;
     out->rdev.specdata2 = attr->rdev_minor;
-    out->fsid = file_system_id(call, attr->fsid);
+    out->fsid = file_system_id(export, attr->fsid);
     out->fileid = attr->fileid;
     put_time(&attr->atime, &out->atime);
     put_time(&attr->mtime, &out->mtime);
@@ -71,11 +71,23 @@ nfs3_fattr(const struct nfs3_call *call, const struct store_attr *attr, fattr3 *
 }
 
 void
-nfs3_post_op(const struct nfs3_call *call, const struct store_attr *attr, post_op_attr *out)
+nfs3_fattr(const struct nfs3_call *call, const struct store_attr *attr, fattr3 *out)
+{
+    put_attr(call->export, attr, out);
+}
+
+void
+nfs3_post_op_of(const struct export *export, const struct store_attr *attr, post_op_attr *out)
 {
     out->attributes_follow = attr->present;
     if (attr->present)
-        nfs3_fattr(call, attr, &out->post_op_attr_u.attributes);
+        put_attr(export, attr, &out->post_op_attr_u.attributes);
+}
+
+void
+nfs3_post_op(const struct nfs3_call *call, const struct store_attr *attr, post_op_attr *out)
+{
+    nfs3_post_op_of(call->export, attr, out);
 }
 
 void
@@ -93,10 +105,17 @@ nfs3_wcc(const struct nfs3_call *call, const struct store_wcc *wcc, wcc_data *ou
 }
 
 void
+nfs3_handle_of(const struct nfs3_call *call, const struct export *export, const struct store_id *id, uint8_t *fh,
+               nfs_fh3 *out)
+{
+    out->data.data_len = (u_int)fh_encode(call->worker->shared->key, export->id, id, fh);
+    out->data.data_val = (char *)fh;
+}
+
+void
 nfs3_handle(const struct nfs3_call *call, const struct store_id *id, uint8_t *fh, nfs_fh3 *out)
 {
-    out->data.data_len = (u_int)fh_encode(call->worker->shared->key, call->export->id, id, fh);
-    out->data.data_val = (char *)fh;
+    nfs3_handle_of(call, call->export, id, fh, out);
 }
 
 void

@@ -7,14 +7,17 @@
 /* fattr3 (RFC 1813 2.6). attr is present. */
 void nfs3_fattr(const struct nfs3_call *call, const struct store_attr *attr, fattr3 *out);
 
-/* post_op_attr: attributes where there are any. */
+/* post_op_attr: attributes where there are any; of an object of the call's export, or of that one. */
 void nfs3_post_op(const struct nfs3_call *call, const struct store_attr *attr, post_op_attr *out);
+void nfs3_post_op_of(const struct export *export, const struct store_attr *attr, post_op_attr *out);
 
 /* wcc_data: attributes before and after, where there are any. */
 void nfs3_wcc(const struct nfs3_call *call, const struct store_wcc *wcc, wcc_data *out);
 
-/* The handle of an object of the call's export; fh has FH_MAX bytes and stays with out. */
+/* The handle of an object of the call's export, or of that one; fh has FH_MAX bytes and stays with out. */
 void nfs3_handle(const struct nfs3_call *call, const struct store_id *id, uint8_t *fh, nfs_fh3 *out);
+void nfs3_handle_of(const struct nfs3_call *call, const struct export *export, const struct store_id *id, uint8_t *fh,
+                    nfs_fh3 *out);
 
 /* post_op_fh3 of op->child: the handle of what was made, where the store knows it. */
 void nfs3_child_handle(struct nfs3_call *call, post_op_fh3 *out);

@@ -343,6 +343,7 @@ start(struct server *server, const struct server_config *config, char *error, si
     if (err < 0)
         return server_explain(err, "listening", error, error_size);
     log_start(server);
+    server_watch_mounts(server);
     if (server->control != NULL)
         err = control_start(server->control);
     return err < 0 ? server_explain(err, "the control socket", error, error_size) : 0;
@@ -399,6 +400,7 @@ server_free(struct server *server)
     if (server == NULL)
         return;
     control_free(server->control);
+    mount_watch_free(server->mount_watch);
     if (server->registered)
         rpcbind_unregister(server->registrations, REGISTRATIONS);
     if (server->hosts != NULL)
@@ -420,6 +422,7 @@ server_free(struct server *server)
     if (server->state != NULL)
         state_close(server->state);
     server_source_fini(&server->source);
+    free(server->warnings);
     settings_fini(&server->settings);
     pthread_mutex_destroy(&server->lock);
     free(server);

@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "server/server_private.h"
+#include "server/text.h"
 
 #define CHANGES_MAX 1024                /* lines added, and exports taken away, that are remembered */
+#define REASON_MAX 1024                 /* bytes of an error that is told in the log */
 #define SHOWN_MAX 256                   /* bytes of a line or path that are shown */
 
 static const char memory_prefix[] = "memory:";
@@ -112,15 +114,24 @@ source_of(const struct source_copy *copy)
     };
 }
 
-/* Load the exports; what is no mistake, but should be known, goes to the log. */
+/* What is no mistake, but should be known, goes to the log. */
+static void
+warn(struct server *server, const char *warnings)
+{
+    if (warnings[0] != '\0')
+        log_warn(&server->log, "%s", warnings);
+    free(server->warnings);
+    server->warnings = strdup(warnings);
+}
+
 static int
 load(struct server *server, const struct source_copy *copy, struct exports **set, char *error, size_t error_size)
 {
     struct exports_source source = source_of(copy);
     int err = exports_load(&source, &server->settings, server->exports, set, error, error_size);
 
-    if (err == 0 && error[0] != '\0')
-        log_warn(&server->log, "%s", error);
+    if (err == 0)
+        warn(server, error);
     return err;
 }
 
@@ -177,6 +188,23 @@ note_reload(struct server *server, int err, const char *error)
         log_error(&server->log, "the exports stay as they were: %s", error);
 }
 
+/* Make a set, whose reference is taken over, the one in use. Returns 0, or -ENOMEM and all is as it was. */
+static int
+install(struct server *server, struct exports *set, char *error, size_t error_size)
+{
+    int err;
+
+    access_prefetch(set, server->hosts);
+    err = hand_to_workers(server, set);
+    if (err < 0) {
+        exports_put(set);
+        return server_explain(err, "exports", error, error_size);
+    }
+    exports_put(server->exports);
+    server->exports = set;
+    return 0;
+}
+
 /* Make what a source says the exports in use; with the lock held. */
 static int
 use(struct server *server, const struct source_copy *source, char *error, size_t error_size)
@@ -184,20 +212,46 @@ use(struct server *server, const struct source_copy *source, char *error, size_t
     struct exports *set;
     int err = load(server, source, &set, error, error_size);
 
-    if (err == 0) {
-        access_prefetch(set, server->hosts);
-        err = hand_to_workers(server, set);
-        if (err < 0) {
-            exports_put(set);
-            server_explain(err, "exports", error, error_size);
-        }
-    }
+    if (err == 0)
+        err = install(server, set, error, error_size);
     note_reload(server, err, error);
+    if (err == 0)
+        server_watch_mounts(server);
+    return err;
+}
+
+/* Serve what is mounted now, under the lines that were read last. On the watch's thread. */
+static void
+remount(void *context)
+{
+    struct server *server = context;
+    char error[REASON_MAX];
+    struct exports *set = NULL;
+    int err = 0;
+
+    pthread_mutex_lock(&server->lock);
+    err = exports_remount(&server->settings, server->exports, &set, error, sizeof(error));
+    if (set != NULL && (server->warnings == NULL || strcmp(server->warnings, error) != 0))
+        warn(server, error);
+    if (set != NULL)
+        err = install(server, set, error, sizeof(error));
+    pthread_mutex_unlock(&server->lock);
     if (err < 0)
-        return err;
-    exports_put(server->exports);
-    server->exports = set;
-    return 0;
+        log_error(&server->log, "what is mounted has changed, the exports stay as they were: %s", error);
+    else if (set != NULL)
+        log_info(&server->log, "what is mounted inside of exports has changed");
+}
+
+void
+server_watch_mounts(struct server *server)
+{
+    int err = 0;
+
+    if (server->mount_watch == NULL && exports_have_dirs(server->exports))
+        err = mount_watch_new(remount, server, &server->mount_watch);
+    if (err < 0)
+        log_warn(&server->log, "what is mounted later is not served before the exports are read again: %s",
+                 strerror(-err));
 }
 
 int
@@ -286,26 +340,6 @@ server_add_export(struct server *server, const char *line, char *error, size_t e
     return err;
 }
 
-/* Undo the octal escapes of exports(5), in place. Returns the new length. */
-static size_t
-unescape(char *text)
-{
-    const char *in = text;
-    char *out = text;
-
-    while (*in != '\0') {
-        if (in[0] == '\\' && in[1] >= '0' && in[1] <= '3' && in[2] >= '0' && in[2] <= '7' && in[3] >= '0' &&
-            in[3] <= '7') {
-            *out++ = (char)((in[1] - '0') << 6 | (in[2] - '0') << 3 | (in[3] - '0'));
-            in += 4;
-        } else {
-            *out++ = *in++;
-        }
-    }
-    *out = '\0';
-    return (size_t)(out - text);
-}
-
 /* The export of exactly that name; NULL: there is none, or memory is short. */
 static const struct export *
 find_export(const struct exports *set, const char *path)
@@ -318,7 +352,7 @@ find_export(const struct exports *set, const char *path)
 
     if (plain == NULL)
         return NULL;
-    export = exports_find_path(set, plain, unescape(plain), NULL, &rest, &rest_len);
+    export = exports_find_path(set, plain, text_unescape(plain), NULL, &rest, &rest_len);
     if (export != NULL && (rest_len > 0 || (memory && !export->memory)))
         export = NULL;
     free(plain);

@@ -13,6 +13,7 @@
 #include "rpc/rpcbind.h"
 #include "server/control.h"
 #include "server/mount_list.h"
+#include "server/mount_watch.h"
 #include "server/server.h"
 #include "server/state.h"
 #include "server/worker.h"
@@ -55,6 +56,8 @@ struct server {
     pthread_mutex_t lock;               /* for the rest; no worker ever takes it */
     struct source_copy source;
     struct exports *exports;            /* those in use; a reference */
+    char *warnings;                     /* what was last told about them; NULL: nothing */
+    struct mount_watch *mount_watch;    /* NULL: nobody has asked for what is mounted */
     struct server_reload last_reload;
 };
 
@@ -70,5 +73,8 @@ void server_source_fini(struct source_copy *copy);
 
 /* Load the exports for the first time. Returns 0 or -errno with error. */
 int server_load_exports(struct server *server, char *error, size_t error_size);
+
+/* Watch what is mounted, if that matters to the exports in use; with the lock held, or before anybody else has the server. */
+void server_watch_mounts(struct server *server);
 
 #endif

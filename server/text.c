@@ -162,6 +162,25 @@ text_print_help(FILE *out, const char *head, unsigned indent, const char *text)
     putc('\n', out);
 }
 
+size_t
+text_unescape(char *text)
+{
+    const char *in = text;
+    char *out = text;
+
+    while (*in != '\0') {
+        if (in[0] == '\\' && in[1] >= '0' && in[1] <= '3' && in[2] >= '0' && in[2] <= '7' && in[3] >= '0' &&
+            in[3] <= '7') {
+            *out++ = (char)((in[1] - '0') << 6 | (in[2] - '0') << 3 | (in[3] - '0'));
+            in += 4;
+        } else {
+            *out++ = *in++;
+        }
+    }
+    *out = '\0';
+    return (size_t)(out - text);
+}
+
 void
 text_print_exports(FILE *out, const char *text)
 {

@@ -33,6 +33,9 @@ void text_print_help(FILE *out, const char *head, unsigned indent, const char *t
 /* Print text as a word that exports(5) would read back: what may mean something else becomes an octal escape. */
 void text_print_exports(FILE *out, const char *text);
 
+/* Undo the octal escapes of exports(5) and proc(5), in place. Returns the new length. */
+size_t text_unescape(char *text);
+
 /* Print text so that roff takes every byte as it is. */
 void text_print_roff(FILE *out, const char *text);
 

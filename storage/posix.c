@@ -21,6 +21,7 @@
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <linux/mount.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -367,6 +368,23 @@ read_fsid(struct posix_store *ps, int fd, const struct statfs *sfs)
         memset(hint, 0, size);
         memcpy(hint, &sfs->f_fsid, sizeof(sfs->f_fsid));
     }
+}
+
+int
+posix_see(struct store *store, const char *path, uint64_t *fsid, uint64_t *fileid)
+{
+    struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
+    int fd = (int)syscall(SYS_openat2, store_of(store)->root->fd, path, &how, sizeof(how)), err = 0;
+    struct stat st;
+
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &st) < 0)
+        err = -errno;
+    close(fd);
+    *fsid = st.st_dev;
+    *fileid = st.st_ino;
+    return err;
 }
 
 /* The largest file: where seeking ends. A file without a name is made for the question. */

@@ -16,4 +16,12 @@ struct posix_config {
  */
 int posix_new(const struct posix_config *config, struct store **store);
 
+/*
+ * What a directory below the root is to look-ups from its parent: its fsid and fileid as in store_attr. path: names
+ * between slashes, the first one below the root. Where something is mounted on it, that is the directory underneath, or
+ * what is mounted when this process cannot look underneath. Returns 0 or -errno, -ELOOP for a symbolic link on the way.
+ * May block. Any thread.
+ */
+int posix_see(struct store *store, const char *path, uint64_t *fsid, uint64_t *fileid);
+
 #endif

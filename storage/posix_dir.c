@@ -63,8 +63,7 @@ fill_plus(struct listing *listing, struct store_dirent *entry, const char *name)
             entry->id = dir->id;
         return;
     }
-    if (!listing->may_look || posix_look(ps, dir->fd, name, &st, &entry->id) < 0 ||
-        (!ps->own_mount && st.st_dev != dir->dev)) {
+    if (!listing->may_look || posix_look(ps, dir->fd, dir->dev, name, &st, &entry->id) < 0) {
         entry->id.len = 0;
         return;
     }

@@ -112,14 +112,10 @@ lookup_parent(struct store_op *op, struct posix_node *dir)
     return err;
 }
 
-/* A name below a mount that is not our own must not lead into another file system. */
-static int
-check_mount(const struct posix_store *ps, const struct posix_node *dir, const struct stat *st)
-{
-    return ps->own_mount || st->st_dev == dir->dev ? 0 : -EACCES;
-}
-
-/* The id and attributes of dir/name. A name that changes hands in between is looked at once more. */
+/*
+ * The id and attributes of dir/name. A name that changes hands in between is looked at once more. Below a mount that is
+ * not our own it must not lead into another one: then only the attributes are told.
+ */
 static int
 find_child(struct store_op *op, struct posix_node *dir, const char *name)
 {
@@ -127,15 +123,14 @@ find_child(struct store_op *op, struct posix_node *dir, const char *name)
     struct stat st;
     int err = -ESTALE;
 
-    for (int attempt = 0; attempt < 3 && err == -ESTALE; attempt++) {
-        err = posix_look(ps, dir->fd, name, &st, &op->child);
-        if (err == 0)
-            err = check_mount(ps, dir, &st);
-    }
-    if (err == 0) {
+    for (int attempt = 0; attempt < 3 && err == -ESTALE; attempt++)
+        err = posix_look(ps, dir->fd, dir->dev, name, &st, &op->child);
+    if (err == 0 || err == -EXDEV)
         posix_fill_attr(&op->child_attr, &st);
+    if (err == -EXDEV)
+        return -EACCES;
+    if (err == 0)
         note_path(op, dir, name);
-    }
     return err;
 }
 

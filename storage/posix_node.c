@@ -353,8 +353,15 @@ fill_stat(struct stat *st, const struct statx *stx)
     st->st_ctim = stat_time(&stx->stx_ctime);
 }
 
+/* Linux 5.8 tells; before that, only another device does. */
+static bool
+is_mounted(const struct statx *stx, const struct stat *st, dev_t dir_dev)
+{
+    return (stx->stx_attributes & stx->stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0 || st->st_dev != dir_dev;
+}
+
 int
-posix_look(struct posix_store *ps, int dirfd, const char *name, struct stat *st, struct store_id *id)
+posix_look(struct posix_store *ps, int dirfd, dev_t dir_dev, const char *name, struct stat *st, struct store_id *id)
 {
     struct statx stx;
     uint64_t birth_ns = 0;
@@ -365,6 +372,8 @@ posix_look(struct posix_store *ps, int dirfd, const char *name, struct stat *st,
     fill_stat(st, &stx);
     if ((stx.stx_mask & STATX_BTIME) && stx.stx_btime.tv_sec > 0)
         birth_ns = (uint64_t)stx.stx_btime.tv_sec * 1000000000u + stx.stx_btime.tv_nsec;
+    if (!ps->own_mount && is_mounted(&stx, st, dir_dev))
+        return -EXDEV;
     if (known_id(ps, st, birth_ns, id))
         return 0;
     err = make_id(dirfd, name, 0, st, id);

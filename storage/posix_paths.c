@@ -239,7 +239,7 @@ scan_one(struct posix_paths *paths, int dir_fd, const struct store_id *dir_id, s
     while ((entry = readdir(stream)) != NULL) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        if (posix_look(paths->ps, dir_fd, entry->d_name, &st, &id) < 0 || st.st_dev != paths->ps->dev)
+        if (posix_look(paths->ps, dir_fd, paths->ps->dev, entry->d_name, &st, &id) < 0 || st.st_dev != paths->ps->dev)
             continue;
         posix_paths_note(paths, &id, dir_id, entry->d_name);
         below = S_ISDIR(st.st_mode) ? malloc(sizeof(*below)) : NULL;

@@ -158,8 +158,12 @@ int posix_make_root(struct posix_store *ps, int fd);
 /* The id of dirfd/name (or of dirfd itself: "" and AT_EMPTY_PATH), whose attributes are st. */
 int posix_id_at(struct posix_store *ps, int dirfd, const char *name, int flags, const struct stat *st,
                 struct store_id *id);
-/* Attributes and id of dirfd/name, no link followed: -ENOENT and the like as stat(2), -ESTALE when the name changed hands. */
-int posix_look(struct posix_store *ps, int dirfd, const char *name, struct stat *st, struct store_id *id);
+/*
+ * Attributes and id of dirfd/name, no link followed: -ENOENT and the like as stat(2), -ESTALE when the name changed hands,
+ * -EXDEV, with the attributes, where something is mounted on the name and the store has no mount of its own.
+ */
+int posix_look(struct posix_store *ps, int dirfd, dev_t dir_dev, const char *name, struct stat *st,
+               struct store_id *id);
 /* A node in the table, with a reference; NULL when it is not there. */
 struct posix_node *posix_find(struct posix_store *ps, const struct store_id *id);
 /* A node from the table or newly opened, with a reference. May block; reverts the thread's rights. */

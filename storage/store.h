@@ -225,7 +225,10 @@ int store_getattr(struct store_node *node, struct store_op *op);
 /* SETATTR (3.3.2): wcc. -STORE_ENOTSYNC and no change when a guard is given and is not the object's ctime. */
 int store_setattr(struct store_node *node, struct store_op *op);
 
-/* LOOKUP (3.3.3) of op->name in a directory: child, child_attr; ".." of the root is the root. attr: the directory's. */
+/*
+ * LOOKUP (3.3.3) of op->name in a directory: child, child_attr; ".." of the root is the root. attr: the directory's.
+ * -EACCES with child_attr, and no child: another file system is mounted on the name.
+ */
 int store_lookup(struct store_node *dir, struct store_op *op);
 
 /* ACCESS (3.3.4): r.access.granted, the asked-for bits that mean something for this type and are permitted. */

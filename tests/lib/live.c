@@ -136,9 +136,11 @@ write_exports(struct live *srv, char *path, size_t size)
     snprintf(path, size, "%s/exports", srv->base);
     file = fopen(path, "w");
     assert_non_null(file);
-    if (srv->options.export_options[0] != '\0')
+    if (srv->options.lines != NULL)
+        fputs(srv->options.lines, file);
+    else if (srv->options.export_options[0] != '\0')
         fprintf(file, "%s%s *(%s)\n", scheme, srv->export, srv->options.export_options);
-    if (srv->options.second_options != NULL)
+    if (srv->options.lines == NULL && srv->options.second_options != NULL)
         fprintf(file, "%s%s *(%s)\n", scheme, srv->second, srv->options.second_options);
     if (fclose(file) != 0)
         fail_msg("%s: cannot be written", path);
@@ -251,16 +253,32 @@ live_restart(struct live *srv)
     start_server(srv);
 }
 
-void
-live_reload(struct live *srv, const char *export_options, const char *second_options)
+static void
+read_again(struct live *srv)
 {
     char path[PATH_MAX + 8], error[1024];
 
-    srv->options.export_options = export_options;
-    srv->options.second_options = second_options;
     write_exports(srv, path, sizeof(path));
     if (server_reload_exports(srv->server, error, sizeof(error)) < 0)
         fail_msg("the exports cannot be read again: %s", error);
+}
+
+void
+live_reload(struct live *srv, const char *export_options, const char *second_options)
+{
+    srv->options.export_options = export_options;
+    srv->options.second_options = second_options;
+    srv->options.lines = NULL;
+    read_again(srv);
+}
+
+void
+live_reload_lines(struct live *srv, const char *lines)
+{
+    char *copy = live_keep(srv, strlen(lines) + 1);
+
+    srv->options.lines = strcpy(copy, lines);
+    read_again(srv);
 }
 
 void

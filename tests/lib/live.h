@@ -46,6 +46,7 @@ struct live_config {
 struct live_options {
     const char *export_options;         /* of the export; NULL: "rw,no_root_squash,insecure" */
     const char *second_options;         /* there is a second export, with these options */
+    const char *lines;                  /* exports(5) lines, in place of both; see live_reload_lines() */
     void (*tune)(struct settings *settings);
     const struct hosts_source *hosts;   /* where the server looks up host names; NULL: on this machine */
     const struct groups_source *groups; /* where it looks up groups of users; likewise */
@@ -116,6 +117,9 @@ void live_restart(struct live *srv);
 
 /* Have the exports read again with other options; "" or NULL: the export is gone. */
 void live_reload(struct live *srv, const char *export_options, const char *second_options);
+
+/* Have these exports(5) lines read in place of the exports; they are copied. */
+void live_reload_lines(struct live *srv, const char *lines);
 
 /* Skip the test, saying why, where it cannot be. */
 void live_need_identities(struct live *srv);    /* callers are told apart: root, or a memory export */
