@@ -2,6 +2,7 @@
 """The same accesses to the kernel's NFS server and to this one, row by row.
 
 usage: access.py tree DIR              make what both servers export
+       access.py mount DIR             mount file systems inside of it
        access.py compare RINGNFSCTL    in the guest, with both servers running (see servers)
 
 A row is one kind of access, by one caller from one address to one export: PASS when every access in it ends alike on
@@ -39,6 +40,17 @@ KNOWN = (
      "Handles: both exports are checked first, and two of them are XDEV; nfsd links from one to the other"),
     (".* by AUTH_NONE", ".*", r"ACCES \| .*", "RPC: callers with AUTH_NONE act as the anonymous user"),
 
+    ("what is mounted on /srv/still/.*", "READDIRPLUS above", r"OK \[\('(\w+)', None\)\] \| OK \[\('\1', 'directory .*",
+     "Mount points: what LOOKUP would lead to has its attributes here, too"),
+    ("what is mounted on /srv/still/shown .*", r"fsid of \.\.", r"another \| same",
+     "Mount points: '..' of their root is the root"),
+    ("what is mounted on /srv/cross/bind .*", "fsid", r"\['same'\] \| \['another'\]",
+     "Mount points: each is a file system of its own"),
+    ("what is mounted on /srv/cross/bind .*", "LINK .*", r"OK .* \| XDEV",
+     "Mount points: each is a file system of its own"),
+    ("what is mounted on .*", "LINK .*", r"XDEV \| ROFS", "Handles: 'ro' is checked first"),
+    ("what is mounted on .*", "RENAME .*", r"ACCES \| NOENT", "two of the statuses of 3.3.14, which has no order"),
+
     ("LOOKUP .*", "./", r"accept_stat 4 \| ACCES", "Names: an empty name is ACCES"),
     ("RENAME .*", r"\. to new", r"(ACCES|PERM)(.*) \| INVAL\2", "Names: RENAME of '.' is INVAL"),
     ("REMOVE, RMDIR .*", r"RMDIR .*/\.\.", r"ACCES \| EXIST", "Names: RMDIR of '..' is EXIST"),
@@ -66,7 +78,10 @@ KNOWN = (
 
 EXPORTS = ("plain", "ro", "root", "all", "minus", "async", "zero", "secure", "first", "nets", "single", "defaults",
            "bare", "names", "with space", "octal space", "outer", "outer/inner", "extra")
-NOT_EXPORTED = ("hidden",)
+NOT_EXPORTED = ("hidden", "cross", "still")     # or not like the others
+# Mount points in them, in the order in which they are mounted.
+MOUNTED = ("cross/in", "cross/in/deep", "cross/own", "cross/others", "cross/bind", "still/in", "still/in/deep",
+           "still/shown", "still/told")
 OWNER, GROUP = (1000, 1000), 2000
 
 # Everything in an export: name, kind or content, mode, uid, gid.  What is in a folder comes behind it.
@@ -525,6 +540,77 @@ def nested(comparison):
                            lambda server, where=place, who=caller: inner(comparison, server, where, who))
 
 
+def walk(comparison, server, names, place, caller):
+    """The handles on the way from an export's root, and how far one gets."""
+    handle = comparison.home(server, names[0]).handle(".")
+    yield handle
+    for name in names[1:]:
+        status, _, handle = server.lookup(handle, name, place, caller)
+        if status != "OK":
+            return
+        yield handle
+
+
+def looks(comparison, server, path, place, caller):
+    """What somebody finds who walks to a mount point, and what he may do there."""
+    names = path.split("/")
+    way = list(walk(comparison, server, names, place, caller))
+    yield f"LOOKUP {path}", f"{len(way) - 1} of {len(names) - 1} names"
+    yield f"MNT {path}", server.mnt("/srv/" + path, place, caller)[:2]
+    if len(way) < len(names):
+        return
+    here, above = way[-1], way[-2]
+    yield "GETATTR", server.getattr(here, place, caller)
+    fsids = [server.fsid(handle, place, caller)[1] for handle in way]
+    yield "fsid", ["same" if one == other else "another" for one, other in zip(fsids, fsids[1:])]
+    yield "FSSTAT", server.fsstat(here, place, caller)
+    yield "READDIR", server.readdir(here, place, caller)
+    yield "READDIR above", server.readdir(above, place, caller)
+    status, entries = server.readdir(above, place, caller, True)
+    yield "READDIRPLUS above", (status, [entry for entry in entries or () if entry[0] == names[-1]])
+    _, _, up = server.lookup(here, "..", place, caller)
+    yield "fsid of ..", up and ("same" if server.fsid(up, place, caller)[1] == fsids[-1] else "another")
+    new = os.path.join(server.files, path, "new")
+    below = os.path.join(server.files, os.path.dirname(path), "new")
+    yield "CREATE", server.create(here, "new", place, caller, mode=0o640) + (seen(new),)
+    yield "RENAME out of it", server.rename(here, "new", above, "new", place, caller) + (seen(new), seen(below))
+    if not os.path.lexists(new):
+        make(new, "", 0o644, 0, 0)
+    _, _, file = server.lookup(here, "new", place, caller)
+    yield "LINK out of it", file and server.link(file, above, "new", place, caller) + (seen(below),)
+    for name in (new, below):
+        if os.path.lexists(name):
+            os.unlink(name)
+
+
+def mounts(comparison):
+    """File systems that are mounted inside of exports (MOUNTED)."""
+    for path in MOUNTED:
+        for place in (HOME, Place("192.0.2.11"), Place("192.0.2.11", False)):
+            for caller in (ROOT, USER):
+                comparison.row(f"what is mounted on /srv/{path} by {caller.name} from {place}",
+                               lambda server, where=path, at=place, who=caller:
+                               looks(comparison, server, where, at, who))
+
+
+def mount_all(top):
+    """Mount what the server of this tree finds inside of its exports: small file systems, all alike but for their names."""
+    for path in MOUNTED:
+        point = os.path.join(top, path)
+        os.makedirs(os.path.join(point, "underneath"), exist_ok=True)
+        os.chmod(os.path.dirname(point), 0o777)
+        if path.endswith("bind"):
+            subprocess.run(["mount", "--bind", os.path.join(top, "plain/open"), point], check=True)
+            continue
+        image = f"{top}.{path.replace('/', '.')}"
+        with open(image, "wb") as file:
+            file.truncate(8 << 20)
+        subprocess.run(["mkfs.ext4", "-q", image], check=True)
+        subprocess.run(["mount", "-o", "loop", image, point], check=True)
+        os.chmod(point, 0o777)
+        make(os.path.join(point, "inside"), "hello\n", 0o644, 1000, 1000)
+
+
 def listed(text):
     """What exportfs -v prints, or ringnfsctl exports show: {(path, client): options}"""
     exports, path = {}, None
@@ -556,10 +642,12 @@ def compare(control):
         subprocess.run(["ip", "address", "add", address + "/64", "dev", "eth0", "nodad"], check=True)
     os.umask(0)
     start = time.monotonic()
-    comparison = Comparison((Server("nfsd", 2049, 20048, "/data/nfsd"),
-                             Server("ringnfsd", 2050, 2050, "/data/ringnfs")))
+    with open("/data/state/pid", encoding="ascii") as file:
+        below = f"/proc/{file.read().strip()}/root/data"        # with what is mounted on the servers' side alone
+    comparison = Comparison((Server("nfsd", 2049, 20048, below + "/nfsd"),
+                             Server("ringnfsd", 2050, 2050, below + "/ringnfs")))
     shapes(comparison, control)
-    for part in (paths, clients, nested, pairs, users):
+    for part in (paths, clients, nested, mounts, pairs, users):
         part(comparison)
     for number, known in enumerate(KNOWN):
         if number not in comparison.used:
@@ -571,6 +659,8 @@ def compare(control):
 
 if sys.argv[1:2] == ["tree"] and len(sys.argv) == 3:
     tree(sys.argv[2])
+elif sys.argv[1:2] == ["mount"] and len(sys.argv) == 3:
+    mount_all(sys.argv[2])
 elif sys.argv[1:2] == ["compare"] and len(sys.argv) == 3:
     sys.exit(compare(sys.argv[2]))
 else:

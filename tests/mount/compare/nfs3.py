@@ -261,6 +261,18 @@ class Server:
             end = results.u32()
         return "OK", sorted(names, key=lambda entry: entry[0])
 
+    def fsid(self, handle, place, caller):
+        """A number of the server's own, for comparing with others of its."""
+        return self.nfs(1, place, caller, opaque(handle), lambda results: struct.unpack_from(">Q", results.data,
+                                                                                            results.at + 44)[0])
+
+    def fsstat(self, handle, place, caller):
+        """-> (status, bytes of the file system)"""
+        def decode(results):
+            results.post_op()
+            return results.u64()
+        return self.nfs(18, place, caller, opaque(handle), decode)
+
     def fsinfo(self, handle, place, caller):
         return self.nfs(19, place, caller, opaque(handle))
 
