@@ -5,7 +5,7 @@
  * them for as long as outcomes are there at once, and op_done() goes on when one comes later. So there is one path,
  * whether the store can answer at once or not.
  *
- *     start -> got_node (-> got_other) -> ask -> answer
+ *     start -> got_node -> node_inside (-> got_other -> other_inside) -> ask -> answer
  *                                          \-> tell_attributes -> told_node (-> told_other) -> answer
  *
  * Before start the replay cache is asked about procedures that must not be done twice: it may have the reply (drc.h).
@@ -232,14 +232,49 @@ ask(struct nfs3_call *call)
     return err;
 }
 
+/* subtree_check: is a node where its handle says, or has somebody taken it out of the export? */
+static int
+check_inside(struct nfs3_call *call, struct store_node *node, unsigned which,
+             int (*step)(struct nfs3_call *call, int err))
+{
+    if (!call->rights->subtree_check)
+        return step(call, 0);
+    call->op.u.inside.parent = &call->dirs[which];
+    call->step = step;
+    return store_inside(node, &call->op);
+}
+
+static int
+other_inside(struct nfs3_call *call, int err)
+{
+    if (err < 0) {
+        store_put(call->export->store, call->other);
+        call->other = NULL;
+        call->refusal = err;
+    }
+    return ask(call);
+}
+
 static int
 got_other(struct nfs3_call *call, int err)
 {
-    if (err < 0)
+    if (err < 0) {
         call->refusal = err;
-    else
-        call->other = call->op.r.get.node;
-    return ask(call);
+        return ask(call);
+    }
+    call->other = call->op.r.get.node;
+    return check_inside(call, call->other, 1, other_inside);
+}
+
+static int
+node_inside(struct nfs3_call *call, int err)
+{
+    if (err < 0)
+        return refuse(call, err);
+    if (call->proc->second == NULL || call->refusal != 0)
+        return ask(call);
+    call->step = got_other;
+    return store_get(call->export->store, &call->ids[1], &call->op);
 }
 
 static int
@@ -248,20 +283,18 @@ got_node(struct nfs3_call *call, int err)
     if (err < 0)
         return refuse(call, err);
     call->node = call->op.r.get.node;
-    if (call->proc->second == NULL || call->refusal != 0)
-        return ask(call);
-    call->step = got_other;
-    return store_get(call->export->store, &call->ids[1], &call->op);
+    return check_inside(call, call->node, 0, node_inside);
 }
 
-/* The export that a handle names, and this caller's rights in it; -EINPROGRESS: start() will run again. */
+/* The export that one of the handles names, and this caller's rights in it; -EINPROGRESS: start() will run again. */
 static int
 find_export(struct nfs3_call *call, const nfs_fh3 *fh, const struct export **export,
-            const struct export_rights **rights, struct store_id *id)
+            const struct export_rights **rights, unsigned which)
 {
     const struct fh_key *key = call->worker->shared->key;
     uint64_t export_id;
-    int err = fh_decode(key, (const uint8_t *)fh->data.data_val, fh->data.data_len, &export_id, id);
+    int err = fh_decode(key, (const uint8_t *)fh->data.data_val, fh->data.data_len, &export_id,
+                        &call->ids[which], &call->dirs[which]);
 
     if (err < 0)
         return err;
@@ -285,7 +318,7 @@ check_second(struct nfs3_call *call)
 {
     const struct export *export;
     const struct export_rights *rights;
-    int err = find_export(call, call->proc->second(&call->args), &export, &rights, &call->ids[1]);
+    int err = find_export(call, call->proc->second(&call->args), &export, &rights, 1);
 
     if (err < 0)
         return err;
@@ -313,7 +346,7 @@ static int
 start(struct nfs3_call *call)
 {
     struct store_op *op = &call->op;
-    int err = find_export(call, &call->args.first, &call->export, &call->rights, &call->ids[0]);
+    int err = find_export(call, &call->args.first, &call->export, &call->rights, 0);
 
     if (err == 0)
         err = find_caller(call);

@@ -83,8 +83,9 @@ static const struct export_option export_options[] = {
     { "noatime", FLAG(noatime, true), .help = "Reading a file or directory leaves its time of access alone; symbolic "
                                               "links follow their file system." },
     { "nodiratime", FLAG(nodiratime, true), .help = "The same for directories alone." },
-    { "no_subtree_check", FLAG(subtree_check, false), .help = "Check the export of a handle, not its directory "
-                                                              "(default)." },
+    { "subtree_check", FLAG(subtree_check, true), .help = "With each call, check that the file is still inside of the export, "
+                                                          "and that the caller may pass the directories above it." },
+    { "no_subtree_check", FLAG(subtree_check, false), .help = "Check the export of a handle only (default)." },
     { "hide", FLAG(nohide, false), .help = "Where the export is a mount point inside of another one, show what is "
                                            "underneath there, unless that one has crossmnt (default)." },
     { "nohide", FLAG(nohide, true), .help = "Where the export is a mount point inside of another one, clients of both "
@@ -98,7 +99,6 @@ static const struct export_option export_options[] = {
     { "no_pnfs", NOTHING, .help = "No parallel NFS (always so)." },
     { "sec", .type = OPTION_SEC, .value = "sys", .help = "Callers say who they are (AUTH_SYS); there is no other." },
 
-    { "subtree_check", REFUSED, .help = NOT_YET },
     { "acl", REFUSED, .help = NOT_YET },
     { "insecure_locks", REFUSED, .help = NOT_YET },
     { "no_auth_nlm", REFUSED, .help = NOT_YET },
@@ -398,8 +398,9 @@ print_option(FILE *out, const struct export_option *row, const struct export_rig
 
 /* What exportfs -v prints, in its order; of what we do anyway it names "hide". */
 static const char *const exportfs_order[] = {
-    "sync", "async", "wdelay", "no_wdelay", "hide", "nohide", "crossmnt", "no_subtree_check", "fsid", "mountpoint", "anonuid", "anongid", "sec",
-    "ro", "rw", "secure", "insecure", "root_squash", "no_root_squash", "no_all_squash", "all_squash",
+    "sync", "async", "wdelay", "no_wdelay", "hide", "nohide", "crossmnt", "subtree_check", "no_subtree_check", "fsid",
+    "mountpoint", "anonuid", "anongid", "sec", "ro", "rw", "secure", "insecure", "root_squash", "no_root_squash",
+    "no_all_squash", "all_squash",
 };
 
 #define ORDERED (sizeof(exportfs_order) / sizeof(*exportfs_order))

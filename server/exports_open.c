@@ -253,6 +253,32 @@ make_room(struct exports_builder *builder, const struct mount_table *table)
     return 0;
 }
 
+static bool
+has_subtree_check(const struct export *export)
+{
+    for (size_t i = 0; i < export->nclients; i++)
+        if (export->clients[i].rights.subtree_check)
+            return true;
+    return false;
+}
+
+/* subtree_check has to know where files were found. */
+static int
+keep_names(struct exports_builder *builder)
+{
+    struct exports *set = builder->set;
+
+    for (size_t i = 0; i < set->total; i++) {
+        const struct export *asks = &set->list[i];
+
+        while (asks != NULL && !has_subtree_check(asks))
+            asks = set->list[i].inherits ? asks->around : NULL;
+        if (asks != NULL && !set->list[i].memory && posix_keep_names(set->list[i].store) < 0)
+            return exports_out_of_memory(builder);
+    }
+    return 0;
+}
+
 /* Open the directories of a set, and what is mounted inside of them. */
 static int
 open_all(struct exports_builder *builder)
@@ -273,6 +299,8 @@ open_all(struct exports_builder *builder)
     exports_free_mounts(&table);
     if (err == 0)
         err = exports_sort_ids(builder);
+    if (err == 0)
+        err = keep_names(builder);
     if (err == 0)
         gather_uses_of_names(builder->set);
     return err;

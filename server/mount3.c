@@ -155,7 +155,8 @@ answer(struct mount3_call *call, int err)
     struct wire_out *out;
 
     if (err == 0) {
-        fh_len = fh_encode(shared->key, call->export->id, store_node_id(call->export->store, call->node), fh);
+        fh_len = fh_encode(shared->key, call->export->id, store_node_id(call->export->store, call->node), NULL,
+                           fh);
         if (call->rpc.vers == MOUNT_V1 && fh_len > FHSIZE)
             err = -EACCES;
     }

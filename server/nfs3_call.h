@@ -123,6 +123,7 @@ struct nfs3_call {
     struct store_attr node_attr;        /* of node, while another one is looked at */
     const struct export *crossed;       /* LOOKUP: the export that what was found is the root of; NULL: still the same */
     struct store_id ids[2];
+    struct store_id dirs[2];            /* where those were found, if the handles tell */
     struct store_node *node;            /* what the first handle names; a reference */
     struct store_node *other;           /* RENAME's target directory, LINK's directory; a reference */
     struct store_op op;

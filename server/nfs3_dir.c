@@ -171,7 +171,7 @@ put_plus_entry(const struct nfs3_call *call, const struct store_dirent *dirent, 
     entry->name_attributes.attributes_follow = dirent->attr.present && !mounted;
     entry->name_handle.handle_follows = dirent->id.len > 0 && !mounted;
     if (entry->name_handle.handle_follows)
-        nfs3_handle(call, &dirent->id, plus->fh, &entry->name_handle.post_op_fh3_u.handle);
+        nfs3_handle(call, &dirent->id, &dirent->attr, plus->fh, &entry->name_handle.post_op_fh3_u.handle);
 }
 
 int

@@ -16,12 +16,8 @@
 static int
 crossed(struct nfs3_call *call, int err)
 {
-    struct store *store = call->crossed->store;
-
-    if (err == 0) {
-        call->op.child = *store_node_id(store, store->root);
+    if (err == 0)
         call->op.child_attr = call->op.attr;
-    }
     call->op.attr = call->node_attr;
     return nfs3_answer(call, err);
 }
@@ -72,12 +68,14 @@ int
 nfs3_lookup_finish(struct nfs3_call *call)
 {
     LOOKUP3resok *ok = &call->res.lookup.LOOKUP3res_u.resok;
-    const struct export *export = call->crossed != NULL ? call->crossed : call->export;
 
-    if (call->op.child.len == 0)
+    if (call->crossed == NULL && call->op.child.len == 0)
         return -EIO;
-    nfs3_handle_of(call, export, &call->op.child, call->fh, &ok->object);
-    nfs3_post_op_of(export, &call->op.child_attr, &ok->obj_attributes);
+    if (call->crossed != NULL)
+        nfs3_root_handle(call, call->crossed, call->fh, &ok->object);
+    else
+        nfs3_handle(call, &call->op.child, &call->op.child_attr, call->fh, &ok->object);
+    nfs3_post_op_of(call->crossed != NULL ? call->crossed : call->export, &call->op.child_attr, &ok->obj_attributes);
     nfs3_post_op(call, &call->op.attr, &ok->dir_attributes);
     return 0;
 }

@@ -104,18 +104,30 @@ nfs3_wcc(const struct nfs3_call *call, const struct store_wcc *wcc, wcc_data *ou
     nfs3_post_op(call, &wcc->after, &out->after);
 }
 
-void
-nfs3_handle_of(const struct nfs3_call *call, const struct export *export, const struct store_id *id, uint8_t *fh,
-               nfs_fh3 *out)
+static void
+put_handle(const struct nfs3_call *call, const struct export *export, const struct store_id *id,
+           const struct store_id *dir, uint8_t *fh, nfs_fh3 *out)
 {
-    out->data.data_len = (u_int)fh_encode(call->worker->shared->key, export->id, id, fh);
+    out->data.data_len = (u_int)fh_encode(call->worker->shared->key, export->id, id, dir, fh);
     out->data.data_val = (char *)fh;
 }
 
+/* Where somebody asks whether it is still in its directory, a handle tells which one that was; directories know. */
 void
-nfs3_handle(const struct nfs3_call *call, const struct store_id *id, uint8_t *fh, nfs_fh3 *out)
+nfs3_handle(const struct nfs3_call *call, const struct store_id *id, const struct store_attr *attr, uint8_t *fh,
+            nfs_fh3 *out)
 {
-    nfs3_handle_of(call, call->export, id, fh, out);
+    const struct store_id *dir = NULL;
+
+    if (call->rights->subtree_check && !(attr->present && S_ISDIR(attr->mode)))
+        dir = store_node_id(call->export->store, call->node);
+    put_handle(call, call->export, id, dir, fh, out);
+}
+
+void
+nfs3_root_handle(const struct nfs3_call *call, const struct export *export, uint8_t *fh, nfs_fh3 *out)
+{
+    put_handle(call, export, store_node_id(export->store, export->store->root), NULL, fh, out);
 }
 
 void
@@ -123,7 +135,7 @@ nfs3_child_handle(struct nfs3_call *call, post_op_fh3 *out)
 {
     out->handle_follows = call->op.child.len > 0;
     if (out->handle_follows)
-        nfs3_handle(call, &call->op.child, call->fh, &out->post_op_fh3_u.handle);
+        nfs3_handle(call, &call->op.child, &call->op.child_attr, call->fh, &out->post_op_fh3_u.handle);
 }
 
 static int

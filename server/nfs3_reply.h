@@ -14,10 +14,13 @@ void nfs3_post_op_of(const struct export *export, const struct store_attr *attr,
 /* wcc_data: attributes before and after, where there are any. */
 void nfs3_wcc(const struct nfs3_call *call, const struct store_wcc *wcc, wcc_data *out);
 
-/* The handle of an object of the call's export, or of that one; fh has FH_MAX bytes and stays with out. */
-void nfs3_handle(const struct nfs3_call *call, const struct store_id *id, uint8_t *fh, nfs_fh3 *out);
-void nfs3_handle_of(const struct nfs3_call *call, const struct export *export, const struct store_id *id, uint8_t *fh,
-                    nfs_fh3 *out);
+/*
+ * The handle of what lies in the directory that the call is about, with these attributes, or of an export's root. fh has
+ * FH_MAX bytes and stays with out.
+ */
+void nfs3_handle(const struct nfs3_call *call, const struct store_id *id, const struct store_attr *attr, uint8_t *fh,
+                 nfs_fh3 *out);
+void nfs3_root_handle(const struct nfs3_call *call, const struct export *export, uint8_t *fh, nfs_fh3 *out);
 
 /* post_op_fh3 of op->child: the handle of what was made, where the store knows it. */
 void nfs3_child_handle(struct nfs3_call *call, post_op_fh3 *out);

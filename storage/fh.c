@@ -81,37 +81,46 @@ siphash(const uint8_t key[16], const void *data, size_t len)
 }
 
 size_t
-fh_encode(const struct fh_key *key, uint64_t export_id, const struct store_id *id, uint8_t *out)
+fh_encode(const struct fh_key *key, uint64_t export_id, const struct store_id *id, const struct store_id *dir,
+          uint8_t *out)
 {
-    size_t body = FH_HEADER + padded(id->len);
+    size_t dir_len = dir != NULL ? dir->len : 0;
+    size_t body;
     uint64_t word;
 
     assert(id->len > 0 && id->len <= STORE_ID_MAX);
+    if (padded(id->len + dir_len) > FH_MAX - FH_HEADER - FH_MAC)
+        dir_len = 0;
+    body = FH_HEADER + padded(id->len + dir_len);
     memset(out, 0, body);
     out[0] = FH_VERSION;
     out[1] = id->len;
+    out[2] = (uint8_t)dir_len;
     word = htobe64(export_id);
     memcpy(out + 4, &word, sizeof(word));
     memcpy(out + FH_HEADER, id->bytes, id->len);
+    if (dir_len > 0)
+        memcpy(out + FH_HEADER + id->len, dir->bytes, dir_len);
     word = htole64(siphash(key->bytes, out, body));
     memcpy(out + body, &word, FH_MAC);
     return body + FH_MAC;
 }
 
 int
-fh_decode(const struct fh_key *key, const uint8_t *fh, size_t len, uint64_t *export_id, struct store_id *id)
+fh_decode(const struct fh_key *key, const uint8_t *fh, size_t len, uint64_t *export_id, struct store_id *id,
+          struct store_id *dir)
 {
     uint64_t mac, word;
     size_t body, i;
 
     if (len < FH_HEADER + FH_MAC || len > FH_MAX)
         return -EBADMSG;
-    if (fh[0] != FH_VERSION || fh[1] == 0 || fh[1] > STORE_ID_MAX || fh[2] != 0 || fh[3] != 0)
+    if (fh[0] != FH_VERSION || fh[1] == 0 || fh[1] > STORE_ID_MAX || fh[2] > STORE_ID_MAX || fh[3] != 0)
         return -EBADMSG;
-    body = FH_HEADER + padded(fh[1]);
+    body = FH_HEADER + padded((size_t)fh[1] + fh[2]);
     if (len != body + FH_MAC)
         return -EBADMSG;
-    for (i = FH_HEADER + (size_t)fh[1]; i < body; i++) {
+    for (i = FH_HEADER + (size_t)fh[1] + fh[2]; i < body; i++) {
         if (fh[i] != 0)
             return -EBADMSG;
     }
@@ -122,5 +131,7 @@ fh_decode(const struct fh_key *key, const uint8_t *fh, size_t len, uint64_t *exp
     *export_id = be64toh(word);
     id->len = fh[1];
     memcpy(id->bytes, fh + FH_HEADER, id->len);
+    dir->len = fh[2];
+    memcpy(dir->bytes, fh + FH_HEADER + id->len, dir->len);
     return 0;
 }

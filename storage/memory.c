@@ -215,10 +215,9 @@ memory_node_remove(struct memory_store *store, struct memory_node *node)
     put(node);
 }
 
-static int
-memory_get(struct memory_store *store, struct store_op *op)
+int
+memory_find(const struct memory_store *store, const struct store_id *id, struct memory_node **out)
 {
-    const struct store_id *id = op->u.get.id;
     struct memory_node *node;
     uint64_t fileid, generation;
 
@@ -230,8 +229,18 @@ memory_get(struct memory_store *store, struct store_op *op)
         return -EBADMSG;
     for (node = *bucket_of(store, fileid); node != NULL && node->fileid != fileid; node = node->next)
         continue;
-    if (node == NULL)
-        return -ESTALE;
+    *out = node;
+    return node != NULL ? 0 : -ESTALE;
+}
+
+static int
+memory_get(struct memory_store *store, struct store_op *op)
+{
+    struct memory_node *node;
+    int err = memory_find(store, op->u.get.id, &node);
+
+    if (err < 0)
+        return err;
     atomic_fetch_add(&node->refs, 1);
     op->r.get.node = &node->base;
     memory_fill_attr(node, &op->attr);
@@ -302,6 +311,7 @@ static const struct memory_kind {
     [STORE_READDIR]  = { .run = memory_readdir, .reads = true, .in_directory = true },
     [STORE_FSSTAT]   = { .run = memory_fsstat },
     [STORE_COMMIT]   = { .run = memory_commit,  .wcc = true },
+    [STORE_INSIDE]   = { .run = memory_inside },
 };
 
 static bool

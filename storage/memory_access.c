@@ -78,6 +78,25 @@ memory_access(struct memory_store *store, struct store_op *op)
     return 0;
 }
 
+/* Nothing ever leaves the tree; what is asked is whether the caller may pass the directories above. */
+int
+memory_inside(struct memory_store *store, struct store_op *op)
+{
+    const struct memory_node *node = memory_node(op->node);
+    struct memory_node *dir;
+
+    if (S_ISDIR(node->type))
+        dir = node->dir.parent;
+    else if (memory_find(store, op->u.inside.parent, &dir) < 0)
+        return -ESTALE;
+    if (node == memory_node(store->base.root))
+        return 0;
+    for (; memory_may(dir, op->cred, MAY_EXEC); dir = dir->dir.parent)
+        if (dir == dir->dir.parent)
+            return 0;
+    return -ESTALE;
+}
+
 void
 memory_drop_setid(struct memory_node *node)
 {

@@ -114,6 +114,9 @@ int memory_node_new(struct memory_store *store, uint32_t mode, uint32_t uid, uin
 /* Take a node out of the tree and free its contents; the node itself goes with the last reference. */
 void memory_node_remove(struct memory_store *store, struct memory_node *node);
 
+/* The node with an id, without a reference; the lock is held. Returns 0, -EBADMSG or -ESTALE as store_get(). */
+int memory_find(const struct memory_store *store, const struct store_id *id, struct memory_node **node);
+
 /* Whether so many files and bytes more fit. */
 bool memory_has_room(const struct memory_store *store, uint64_t files, uint64_t bytes);
 
@@ -146,6 +149,7 @@ void memory_drop_setid(struct memory_node *node);
 
 int memory_setattr(struct memory_store *store, struct store_op *op);
 int memory_access(struct memory_store *store, struct store_op *op);
+int memory_inside(struct memory_store *store, struct store_op *op);
 
 /* memory_dir.c */
 

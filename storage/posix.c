@@ -197,6 +197,7 @@ static const struct {
     [STORE_LINK]     = { posix_link, true },
     [STORE_READDIR]  = { posix_readdir, true },
     [STORE_FSSTAT]   = { posix_fsstat, true },
+    [STORE_INSIDE]   = { posix_inside, true },
 };
 
 /* A node that is open already needs no thread. */
@@ -260,7 +261,7 @@ posix_free(struct store *store)
     posix_nodes_fini(ps);
     if (ps->root != NULL)
         posix_put(&ps->root->base);
-    posix_paths_free(ps->paths);
+    posix_paths_free(atomic_load(&ps->paths));
     posix_writable_fini(ps);
     if (ps->tree_fd >= 0)
         close(ps->tree_fd);
@@ -368,6 +369,21 @@ read_fsid(struct posix_store *ps, int fd, const struct statfs *sfs)
         memset(hint, 0, size);
         memcpy(hint, &sfs->f_fsid, sizeof(sfs->f_fsid));
     }
+}
+
+int
+posix_keep_names(struct store *store)
+{
+    struct posix_store *ps = store_of(store);
+    struct posix_paths *paths, *other = NULL;
+    int err;
+
+    if (atomic_load(&ps->paths) != NULL)
+        return 0;
+    err = posix_paths_new(ps, &paths);
+    if (err == 0 && !atomic_compare_exchange_strong(&ps->paths, &other, paths))
+        posix_paths_free(paths);
+    return err;
 }
 
 int

@@ -16,6 +16,9 @@ struct posix_config {
  */
 int posix_new(const struct posix_config *config, struct store **store);
 
+/* Remember the names of files that are looked up, for store_inside(). May be called again. Returns 0 or -ENOMEM. Any thread. */
+int posix_keep_names(struct store *store);
+
 /*
  * What a directory below the root is to look-ups from its parent: its fsid and fileid as in store_attr. path: names
  * between slashes, the first one below the root. Where something is mounted on it, that is the directory underneath, or

@@ -53,6 +53,7 @@ static void
 fill_plus(struct listing *listing, struct store_dirent *entry, const char *name)
 {
     struct posix_store *ps = op_store(listing->op);
+    struct posix_paths *paths = atomic_load(&ps->paths);
     struct posix_node *dir = listing->dir;
     struct stat st;
 
@@ -68,8 +69,8 @@ fill_plus(struct listing *listing, struct store_dirent *entry, const char *name)
         return;
     }
     posix_fill_attr(&entry->attr, &st);
-    if (ps->by_path)
-        posix_paths_note(ps->paths, &entry->id, &dir->id, name);
+    if (paths != NULL)
+        posix_paths_note(paths, &entry->id, &dir->id, name);
 }
 
 /* Store one entry; false when it does not fit any more. */

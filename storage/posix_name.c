@@ -13,8 +13,6 @@
 
 #include "storage/posix_private.h"
 
-#define PARENTS_MAX 4096                /* depth of a directory below its export, PATH_MAX being 4096 */
-
 /* Flush a directory, for an export that is sync. Directories that this process may not read cannot be flushed alone. */
 static int
 flush_dir(struct posix_store *ps, struct posix_node *dir)
@@ -44,10 +42,10 @@ end_change(struct store_op *op, struct posix_node *dir, struct store_wcc *wcc, u
 static void
 note_path(struct store_op *op, const struct posix_node *dir, const char *name)
 {
-    struct posix_store *ps = op_store(op);
+    struct posix_paths *paths = atomic_load(&op_store(op)->paths);
 
-    if (ps->by_path && op->child.len > 0)
-        posix_paths_note(ps->paths, &op->child, &dir->id, name);
+    if (paths != NULL && op->child.len > 0)
+        posix_paths_note(paths, &op->child, &dir->id, name);
 }
 
 void
@@ -61,36 +59,6 @@ posix_get(struct store_op *op)
         op->err = -EAGAIN;
 }
 
-/* Whether an open directory lies in the export; climbs with the process's own rights. */
-static int
-check_inside(const struct posix_store *ps, int fd)
-{
-    struct stat st, up_st;
-    int up = fd, next, err = -EACCES;
-
-    cred_revert();
-    if (fstat(fd, &st) < 0)
-        return -errno;
-    for (int depth = 0; depth < PARENTS_MAX; depth++) {
-        if (st.st_dev == ps->root->dev && st.st_ino == ps->root->ino) {
-            err = 0;
-            break;
-        }
-        next = openat(up, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (up != fd)
-            close(up);
-        up = next;
-        if (up < 0)
-            return -EACCES;
-        if (fstat(up, &up_st) < 0 || (up_st.st_dev == st.st_dev && up_st.st_ino == st.st_ino))
-            break;                      /* at the top of the file system, and the export's root was not on the way */
-        st = up_st;
-    }
-    if (up != fd)
-        close(up);
-    return err;
-}
-
 static int
 lookup_parent(struct store_op *op, struct posix_node *dir)
 {
@@ -101,7 +69,7 @@ lookup_parent(struct store_op *op, struct posix_node *dir)
     fd = openat(dir->fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    err = check_inside(ps, fd);
+    err = posix_climb(ps, fd, NULL);
     if (err == 0 && fstat(fd, &st) < 0)
         err = -errno;
     if (err == 0)
@@ -508,7 +476,7 @@ rename_name(struct store_op *op, struct posix_node *from, struct posix_node *to)
         return -errno;
     if (replaces)
         posix_forget_ino(ps, &replaced);
-    if (ps->by_path && find_child(op, to, new_name) == 0)
+    if (atomic_load(&ps->paths) != NULL && find_child(op, to, new_name) == 0)
         op->child.len = 0;              /* only noted: RENAME has no object in its reply */
     if (!op->sync)
         return 0;
@@ -553,8 +521,8 @@ link_name(struct store_op *op, struct posix_node *node, struct posix_node *dir)
     snprintf(path, sizeof(path), "/proc/self/fd/%d", node->fd);
     if (linkat(AT_FDCWD, path, dir->fd, name, AT_SYMLINK_FOLLOW) < 0)
         return -errno;
-    if (ps->by_path)
-        posix_paths_note(ps->paths, &node->id, &dir->id, name);
+    if (atomic_load(&ps->paths) != NULL)
+        posix_paths_note(atomic_load(&ps->paths), &node->id, &dir->id, name);
     return op->sync ? flush_dir(ps, dir) : 0;
 }
 

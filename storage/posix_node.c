@@ -705,7 +705,7 @@ posix_make_root(struct posix_store *ps, int fd)
     }
     ps->store.root = &ps->root->base;
     ps->by_path = !opens_handles(ps, &id);
-    return ps->by_path ? posix_paths_new(ps, &ps->paths) : 0;
+    return ps->by_path ? posix_keep_names(&ps->store) : 0;
 }
 
 int

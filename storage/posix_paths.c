@@ -214,6 +214,37 @@ follow_way(struct posix_paths *paths, const struct path_way *way, const struct s
     return -ESTALE;
 }
 
+bool
+posix_paths_name(struct posix_paths *paths, const struct store_id *child, const struct store_id *parent,
+                 char name[STORE_NAME_MAX + 1])
+{
+    const struct path_entry *entry;
+    bool known;
+
+    pthread_mutex_lock(&paths->lock);
+    entry = find_entry(paths, hash_of(paths, child));
+    known = entry != NULL && entry->parent == hash_of(paths, parent);
+    if (known)
+        memcpy(name, entry->name, entry->name_len + 1u);
+    pthread_mutex_unlock(&paths->lock);
+    return known;
+}
+
+int
+posix_paths_check(struct posix_paths *paths, const struct store_id *id)
+{
+    struct path_way *way = malloc(sizeof(*way));
+    int fd;
+
+    if (way == NULL)
+        return -ENOMEM;
+    fd = find_way(paths, id, way) ? follow_way(paths, way, id, O_PATH) : -ESTALE;
+    free(way);
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 ? fd : 0;
+}
+
 /* A directory that waits to be read. */
 struct scan_dir {
     struct scan_dir *next;

@@ -10,6 +10,7 @@
  * posix_data.c   READ, WRITE, COMMIT
  * posix_flush.c  group commit
  * posix_open.c   descriptors for data
+ * posix_inside.c whether a file is still in the tree
  */
 #ifndef RINGNFS_STORAGE_POSIX_PRIVATE_H
 #define RINGNFS_STORAGE_POSIX_PRIVATE_H
@@ -115,7 +116,7 @@ struct posix_store {
     _Atomic bool janitor_runs;
     bool janitor_ends;
     pthread_mutex_t guard_lock;         /* SETATTR with a guard: compare and change are one */
-    struct posix_paths *paths;          /* by_path only */
+    struct posix_paths *_Atomic paths;  /* by_path, and where names are kept; else NULL */
     struct kind_pace pace[2][STORE_KINDS];      /* [op->sync][op->kind] */
     struct node_shard shards[NODE_SHARDS];
     struct ino_shard ino_shards[NODE_SHARDS];
@@ -198,6 +199,11 @@ void posix_writable_init(struct posix_store *ps);
 void posix_writable_stop(struct posix_store *ps);
 void posix_writable_fini(struct posix_store *ps);
 
+/* posix_inside.c */
+/* Whether an open directory lies in the tree: 0 or -EACCES. With the rights of cred, or the process's own (NULL). */
+int posix_climb(struct posix_store *ps, int fd, const struct store_cred *cred);
+void posix_inside(struct store_op *op);
+
 /* posix_paths.c */
 int posix_paths_new(struct posix_store *ps, struct posix_paths **paths);
 void posix_paths_free(struct posix_paths *paths);
@@ -206,6 +212,12 @@ void posix_paths_note(struct posix_paths *paths, const struct store_id *child, c
                       const char *name);
 /* Open the file with an id; looks through the whole tree when it is not known. Returns a descriptor or -errno. */
 int posix_paths_open(struct posix_paths *paths, const struct store_id *id, int flags);
+
+/* The name under which a file was last seen, if that was in this directory. */
+bool posix_paths_name(struct posix_paths *paths, const struct store_id *child, const struct store_id *parent,
+                      char name[STORE_NAME_MAX + 1]);
+/* Whether a file is where it was last seen, for the rights that the thread has now: 0 or -errno. */
+int posix_paths_check(struct posix_paths *paths, const struct store_id *id);
 
 /* posix_attr.c */
 void posix_fill_attr(struct store_attr *attr, const struct stat *st);

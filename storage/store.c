@@ -49,6 +49,12 @@ store_get(struct store *store, const struct store_id *id, struct store_op *op)
 }
 
 int
+store_inside(struct store_node *node, struct store_op *op)
+{
+    return start(STORE_INSIDE, node->store, node, op);
+}
+
+int
 store_getattr(struct store_node *node, struct store_op *op)
 {
     return start(STORE_GETATTR, node->store, node, op);

@@ -113,7 +113,7 @@ struct store_dirent {
 enum store_kind {
     STORE_GET, STORE_GETATTR, STORE_SETATTR, STORE_LOOKUP, STORE_ACCESS, STORE_READLINK, STORE_READ, STORE_WRITE,
     STORE_CREATE, STORE_MKDIR, STORE_SYMLINK, STORE_MKNOD, STORE_REMOVE, STORE_RMDIR, STORE_RENAME, STORE_LINK,
-    STORE_READDIR, STORE_FSSTAT, STORE_COMMIT, STORE_KINDS
+    STORE_READDIR, STORE_FSSTAT, STORE_COMMIT, STORE_INSIDE, STORE_KINDS
 };
 
 struct store_op {
@@ -129,6 +129,7 @@ struct store_op {
     size_t name_len;
     union {
         struct { const struct store_id *id; } get;
+        struct { const struct store_id *parent; } inside;                                       /* len 0: not known */
         struct { const struct store_setattr *set; const struct timespec *guard; } setattr;      /* guard: ctime or NULL */
         struct { uint32_t mask; } access;
         struct { char *text; size_t size; } readlink;                                           /* size >= STORE_LINK_MAX */
@@ -218,6 +219,12 @@ struct store {
  * memory ran out.
  */
 int store_get(struct store *store, const struct store_id *id, struct store_op *op);
+
+/*
+ * Whether a node is still in the tree, and op->cred may search all directories above it (exports(5) subtree_check).
+ * u.inside.parent: where a file that is no directory was found. -ESTALE when not. attr is not filled in.
+ */
+int store_inside(struct store_node *node, struct store_op *op);
 
 /* The object's attributes (GETATTR, RFC 1813 3.3.1). Needs no permission. */
 int store_getattr(struct store_node *node, struct store_op *op);

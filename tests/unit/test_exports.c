@@ -441,7 +441,6 @@ mistakes_are_told_with_file_line_and_column(void **state)
           "exports:1:13: dtpref: big is not a size (a number, or one with K or M behind it)" },
         { "memory:/a *(path=x)", "exports:1:13: path: x is not an absolute path" },
         { "memory:/a *(path=/tmp)", "exports:1:11: a memory: export has no path=" },
-        { "memory:/a *(subtree_check)", "exports:1:13: option subtree_check is not supported in this version" },
         { "memory:/a *(mp=a)", "exports:1:13: mp: a is not an absolute path" },
         { "memory:/a *(mountpoint=a)", "exports:1:13: mountpoint: a is not an absolute path" },
         { "memory:/a *(mountpoint=)", "exports:1:13: option mountpoint needs a value (mountpoint=DIR)" },

@@ -59,6 +59,8 @@ siphash_reads_unaligned_input(void **state)
     }
 }
 
+static struct store_id dir;             /* of the handle decoded last */
+
 static void
 every_length_of_id_comes_back(void **state)
 {
@@ -68,14 +70,38 @@ every_length_of_id_comes_back(void **state)
     (void)state;
     for (len = 1; len <= STORE_ID_MAX; len++) {
         struct store_id id = id_of(len), back;
-        size_t size = fh_encode(&key, UINT64_C(0x0123456789abcdef), &id, fh);
+        size_t size = fh_encode(&key, UINT64_C(0x0123456789abcdef), &id, NULL, fh);
         uint64_t export_id = 0;
 
         assert_true(size <= FH_MAX && size % 4 == 0);
-        assert_int_equal(fh_decode(&key, fh, size, &export_id, &back), 0);
+        assert_int_equal(fh_decode(&key, fh, size, &export_id, &back, &dir), 0);
         assert_true(export_id == UINT64_C(0x0123456789abcdef));
         assert_int_equal(back.len, len);
         assert_memory_equal(back.bytes, id.bytes, len);
+        assert_int_equal(dir.len, 0);
+    }
+}
+
+static void
+the_directory_comes_back_where_there_is_room_for_it(void **state)
+{
+    uint8_t fh[FH_MAX];
+    uint8_t len, dir_len;
+
+    (void)state;
+    for (len = 1; len <= STORE_ID_MAX; len++) {
+        for (dir_len = 1; dir_len <= STORE_ID_MAX; dir_len++) {
+            struct store_id id = id_of(len), in = id_of(dir_len), back;
+            size_t size = fh_encode(&key, 5, &id, &in, fh);
+            uint64_t export_id = 0;
+
+            assert_true(size <= FH_MAX && size % 4 == 0);
+            assert_int_equal(fh_decode(&key, fh, size, &export_id, &back, &dir), 0);
+            assert_int_equal(back.len, len);
+            assert_memory_equal(back.bytes, id.bytes, len);
+            assert_int_equal(dir.len, len + dir_len <= FH_MAX - 20 ? dir_len : 0);
+            assert_memory_equal(dir.bytes, in.bytes, dir.len);
+        }
     }
 }
 
@@ -86,9 +112,9 @@ a_handle_is_as_long_as_it_needs_to_be(void **state)
     uint8_t fh[FH_MAX];
 
     (void)state;
-    assert_int_equal(fh_encode(&key, 1, &ext4, fh), 28);
-    assert_int_equal(fh_encode(&key, 1, &tmpfs, fh), 32);
-    assert_int_equal(fh_encode(&key, 1, &longest, fh), 64);
+    assert_int_equal(fh_encode(&key, 1, &ext4, NULL, fh), 28);
+    assert_int_equal(fh_encode(&key, 1, &tmpfs, NULL, fh), 32);
+    assert_int_equal(fh_encode(&key, 1, &longest, NULL, fh), 64);
 }
 
 static void
@@ -100,7 +126,7 @@ the_layout_is_the_one_in_the_header(void **state)
 
     (void)state;
     memset(fh, 0xff, sizeof(fh));
-    assert_int_equal(fh_encode(&key, 0x102, &id, fh), sizeof(expected) + 8);
+    assert_int_equal(fh_encode(&key, 0x102, &id, NULL, fh), sizeof(expected) + 8);
     assert_memory_equal(fh, expected, sizeof(expected));
 }
 
@@ -115,9 +141,9 @@ the_same_object_always_has_the_same_handle(void **state)
     memset(first, 0x55, sizeof(first));
     memset(second, 0xaa, sizeof(second));
     memset(id.bytes + id.len, 1, sizeof(id.bytes) - id.len);
-    size = fh_encode(&key, 7, &id, first);
+    size = fh_encode(&key, 7, &id, NULL, first);
     memset(id.bytes + id.len, 2, sizeof(id.bytes) - id.len);
-    assert_int_equal(fh_encode(&key, 7, &id, second), size);
+    assert_int_equal(fh_encode(&key, 7, &id, NULL, second), size);
     assert_memory_equal(first, second, size);
 }
 
@@ -130,16 +156,16 @@ one_changed_bit_is_refused(void **state)
     for (len = 1; len <= STORE_ID_MAX; len += 9) {
         struct store_id id = id_of(len), back;
         uint8_t fh[FH_MAX];
-        size_t size = fh_encode(&key, 99, &id, fh);
+        size_t size = fh_encode(&key, 99, &id, NULL, fh);
         uint64_t export_id;
         size_t bit;
 
         for (bit = 0; bit < 8 * size; bit++) {
             fh[bit / 8] ^= 1 << bit % 8;
-            assert_int_equal(fh_decode(&key, fh, size, &export_id, &back), -EBADMSG);
+            assert_int_equal(fh_decode(&key, fh, size, &export_id, &back, &dir), -EBADMSG);
             fh[bit / 8] ^= 1 << bit % 8;
         }
-        assert_int_equal(fh_decode(&key, fh, size, &export_id, &back), 0);
+        assert_int_equal(fh_decode(&key, fh, size, &export_id, &back, &dir), 0);
     }
 }
 
@@ -148,14 +174,14 @@ a_handle_cut_short_or_extended_is_refused(void **state)
 {
     struct store_id id = id_of(16), back;
     uint8_t fh[2 * FH_MAX] = { 0 };
-    size_t size = fh_encode(&key, 99, &id, fh);
+    size_t size = fh_encode(&key, 99, &id, NULL, fh);
     uint64_t export_id;
     size_t len;
 
     (void)state;
     for (len = 0; len <= sizeof(fh); len++) {
         if (len != size)
-            assert_int_equal(fh_decode(&key, fh, len, &export_id, &back), -EBADMSG);
+            assert_int_equal(fh_decode(&key, fh, len, &export_id, &back, &dir), -EBADMSG);
     }
 }
 
@@ -164,11 +190,11 @@ another_servers_handle_is_refused(void **state)
 {
     struct store_id id = id_of(16), back;
     uint8_t fh[FH_MAX];
-    size_t size = fh_encode(&other_key, 99, &id, fh);
+    size_t size = fh_encode(&other_key, 99, &id, NULL, fh);
     uint64_t export_id;
 
     (void)state;
-    assert_int_equal(fh_decode(&key, fh, size, &export_id, &back), -EBADMSG);
+    assert_int_equal(fh_decode(&key, fh, size, &export_id, &back, &dir), -EBADMSG);
 }
 
 /* A handle of our own making with a right code, but with something in it that fh_encode() never writes. */
@@ -182,7 +208,7 @@ decode_sealed(uint8_t *fh, size_t body)
 
     for (i = 0; i < 8; i++)
         fh[body + i] = mac >> 8 * i;
-    return fh_decode(&key, fh, body + 8, &export_id, &back);
+    return fh_decode(&key, fh, body + 8, &export_id, &back, &dir);
 }
 
 static void
@@ -194,7 +220,7 @@ a_right_code_does_not_excuse_a_wrong_form(void **state)
         unsigned at;
         uint8_t value;
     } wrong[] = {
-        { 0, 0 }, { 0, 2 }, { 1, 0 }, { 1, 4 }, { 1, 9 }, { 1, 255 }, { 2, 1 }, { 3, 1 }, { 17, 1 }, { 19, 128 }
+        { 0, 0 }, { 0, 2 }, { 1, 0 }, { 1, 4 }, { 1, 9 }, { 1, 255 }, { 2, 4 }, { 2, 255 }, { 3, 1 }, { 17, 1 }, { 19, 128 }
     };
     unsigned i;
 
@@ -215,6 +241,7 @@ main(void)
         cmocka_unit_test(siphash_gives_the_numbers_of_its_authors),
         cmocka_unit_test(siphash_reads_unaligned_input),
         cmocka_unit_test(every_length_of_id_comes_back),
+        cmocka_unit_test(the_directory_comes_back_where_there_is_room_for_it),
         cmocka_unit_test(a_handle_is_as_long_as_it_needs_to_be),
         cmocka_unit_test(the_layout_is_the_one_in_the_header),
         cmocka_unit_test(the_same_object_always_has_the_same_handle),

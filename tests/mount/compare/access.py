@@ -26,6 +26,7 @@ from nfs3 import EXCLUSIVE, GUARDED, UNCHECKED, Caller, Place, Server  # noqa: E
 KNOWN = (
     ("listed: /srv/minus <world>", "", r"(.*)anonuid=-2,anongid=-2(.*) \| \1anonuid=4294967294,anongid=4294967294\2",
      "two spellings of one number"),
+    ("listed: /srv/checked <world>", "", r"(.*,hide)(,.*) \| \1,subtree_check\2", "exportfs says nothing of it"),
     (r"listed: /srv/names (198\.51\.100\.5|lab5\.example\.test)", "", r"sync\S* \| -|- \| sync\S*",
      "MOUNT: clients are listed as they are written; exportfs shows the address"),
 
@@ -77,7 +78,7 @@ KNOWN = (
 )
 
 EXPORTS = ("plain", "ro", "root", "all", "minus", "async", "zero", "secure", "first", "nets", "single", "defaults",
-           "bare", "names", "with space", "octal space", "outer", "outer/inner", "extra")
+           "bare", "names", "with space", "octal space", "outer", "outer/inner", "checked", "extra")
 NOT_EXPORTED = ("hidden", "cross", "still")     # or not like the others
 # Mount points in them, in the order in which they are mounted.
 MOUNTED = ("cross/in", "cross/in/deep", "cross/own", "cross/others", "cross/bind", "still/in", "still/in/deep",
@@ -434,7 +435,8 @@ KINDS = {"GETATTR": attributes, "ACCESS": permissions, "LOOKUP": names, "READ": 
 def users(comparison):
     """Who may do what, by what an export makes of its callers."""
     for name, callers in (("plain", CALLERS), ("root", (ROOT, USER, LAST)), ("all", (ROOT, USER)),
-                          ("minus", (ROOT, LAST)), ("ro", (ROOT, USER)), ("zero", (USER,))):
+                          ("minus", (ROOT, LAST)), ("ro", (ROOT, USER)), ("zero", (USER,)),
+                          ("checked", (ROOT, USER, CALLERS[4]))):
         for caller in callers:
             for kind, accesses in KINDS.items():
                 comparison.row(f"{kind} in /srv/{name} by {caller.name}",
