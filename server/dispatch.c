@@ -53,9 +53,8 @@ op_done(struct store_op *op)
 static void
 forget_groups(struct nfs3_call *call)
 {
-    groups_put(call->groups_list);
+    groups_put(&call->groups_list);
     free(call->more_groups);
-    call->groups_list = NULL;
     call->more_groups = NULL;
 }
 
@@ -337,8 +336,8 @@ find_caller(struct nfs3_call *call)
     if (!himself || !call->rights->manage_gids)
         return 0;
     forget_groups(call);
-    err = groups_find(call->worker->shared->groups, call->cred.uid, &call->groups_wait, &call->groups_list);
-    return err == 0 ? squash_groups(call->rights, call->groups_list, &call->cred, call->groups, &call->more_groups)
+    err = groups_find(call->worker->shared->groups, call->cred.uid, &call->wait, &call->groups_list);
+    return err == 0 ? squash_groups(call->rights, &call->groups_list, &call->cred, call->groups, &call->more_groups)
                     : err;
 }
 
@@ -369,22 +368,12 @@ start(struct nfs3_call *call)
 }
 
 static void
-start_again(struct nfs3_call *call)
+caller_known(struct resolver_wait *wait)
 {
+    struct nfs3_call *call = (struct nfs3_call *)((char *)wait - offsetof(struct nfs3_call, wait));
+
     call->refusal = 0;
     go(call, start(call));
-}
-
-static void
-name_known(struct hosts_wait *wait)
-{
-    start_again((struct nfs3_call *)((char *)wait - offsetof(struct nfs3_call, wait)));
-}
-
-static void
-groups_known(struct groups_wait *wait)
-{
-    start_again((struct nfs3_call *)((char *)wait - offsetof(struct nfs3_call, groups_wait)));
 }
 
 /* Everything that release() and fail() look at, before anything is known. */
@@ -396,10 +385,8 @@ init(struct nfs3_call *call)
     call->export = NULL;
     call->rights = NULL;
     call->wait.loop = call->rpc.transport->loop;
-    call->wait.answered = name_known;
-    call->groups_wait.loop = call->rpc.transport->loop;
-    call->groups_wait.answered = groups_known;
-    call->groups_list = NULL;
+    call->wait.answered = caller_known;
+    call->groups_list.answer = NULL;
     call->more_groups = NULL;
     call->refusal = 0;
     call->crossed = NULL;

@@ -55,7 +55,7 @@ still_holds(const struct export_decision *decision, const struct export *export,
 
 int
 export_view_rights(struct export_view *view, struct hosts *hosts, const struct export *export,
-                   const struct sockaddr *peer, struct hosts_wait *wait, const struct export_rights **rights)
+                   const struct sockaddr *peer, struct resolver_wait *wait, const struct export_rights **rights)
 {
     struct peer_address address;
     struct hosts_query query = { .peer = &address, .wait = wait, .until_ms = UINT64_MAX };
@@ -83,7 +83,7 @@ export_view_rights(struct export_view *view, struct hosts *hosts, const struct e
 
 int
 export_view_enter(struct export_view *view, struct hosts *hosts, const struct export_mount *mount,
-                  const struct export_rights *here, const struct sockaddr *peer, struct hosts_wait *wait,
+                  const struct export_rights *here, const struct sockaddr *peer, struct resolver_wait *wait,
                   const struct export **to)
 {
     const struct export_rights *there;

@@ -45,14 +45,14 @@ void export_view_put(struct export_view *view);
  * NULL: nobody can.
  */
 int export_view_rights(struct export_view *view, struct hosts *hosts, const struct export *export,
-                       const struct sockaddr *peer, struct hosts_wait *wait, const struct export_rights **rights);
+                       const struct sockaddr *peer, struct resolver_wait *wait, const struct export_rights **rights);
 
 /*
  * Where something is mounted inside of an export: what a caller with these rights there walks into; *to NULL: nothing.
  * Returns as export_view_rights().
  */
 int export_view_enter(struct export_view *view, struct hosts *hosts, const struct export_mount *mount,
-                      const struct export_rights *here, const struct sockaddr *peer, struct hosts_wait *wait,
+                      const struct export_rights *here, const struct sockaddr *peer, struct resolver_wait *wait,
                       const struct export **to);
 
 #endif

@@ -1,9 +1,8 @@
 /*
  * server/hosts.h - what host names, wildcards and netgroups of the exports mean, without a wait for a name server.
  *
- * One thread of its own asks the source; all others see a bounded cache. What is not known yet is asked for, and a
- * call waits by having a message posted to its loop. An answer is good for ttl_ms and is asked for again a little
- * before that, if it is still wanted. "There is no such name" is an answer, kept for a shorter time.
+ * A resolver (resolver.h) asks the source, remembers the answers and lets calls wait. "There is no such name" is an
+ * answer, kept for a shorter time.
  *
  * A failing source is no answer: the last good one is kept until stale_ms after it came, and no longer, since an
  * address that has changed hands would be a hole. A question that has never been answered stays open for as long; the
@@ -20,11 +19,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/queue.h>
 
-#include "rpc/loop.h"
 #include "server/log.h"
 #include "server/peer.h"
+#include "server/resolver.h"
 
 #define HOSTS_ADDRESSES_MAX 64          /* of one name; more are not looked at */
 #define HOSTS_NAMES_MAX 16              /* of one address, aliases among them */
@@ -43,7 +41,7 @@ struct hosts_names {
 };
 
 /*
- * Where answers come from. The functions may block; they are called by the one thread of a struct hosts. Each returns 0
+ * Where answers come from. The functions may block; they are called by the one thread of a resolver. Each returns 0
  * with an answer, "none" being one, or -errno when it could not be found out for now. Out parameters are empty before.
  */
 struct hosts_source {
@@ -67,18 +65,10 @@ struct hosts_config {
     uint32_t waiting;                   /* calls that may wait at once */
 };
 
-/* A call that waits; embedded in it. */
-struct hosts_wait {
-    struct loop_message message;        /* first; hosts.c's, like the links */
-    TAILQ_ENTRY(hosts_wait) link;
-    struct loop *loop;                  /* set these two before it is used */
-    void (*answered)(struct hosts_wait *wait);
-};
-
 /* Who asks; used for all questions that one decision needs. */
 struct hosts_query {
     const struct peer_address *peer;
-    struct hosts_wait *wait;            /* NULL: the caller cannot wait */
+    struct resolver_wait *wait;         /* NULL: the caller cannot wait */
     uint64_t until_ms;                  /* lowered to the time when the answer has to be asked for again */
 };
 
@@ -88,7 +78,7 @@ int hosts_new(const struct hosts_config *config, struct hosts **hosts);
 /* Wake up everybody who waits, and let nobody wait any more. To be called before the loops end. Any thread. */
 void hosts_stop(struct hosts *hosts);
 
-/* A function of the source that still blocks is waited for a second, then the thread is left to end once it returns. */
+/* A function of the source that still blocks is waited for a second, as with resolver_free(). NULL is none. */
 void hosts_free(struct hosts *hosts);
 
 /*
@@ -96,9 +86,8 @@ void hosts_free(struct hosts *hosts);
  * `[...]`, which match dots as well); is in this netgroup by one of its confirmed names, the first label of the first
  * one, or its address. Case does not matter.
  *
- * Return 1 or 0; -EINPROGRESS when it is not known yet: wait->answered(wait) then runs on the wait's loop once there is
- * more to be said, and the question is put again; -EAGAIN when it is not known and the caller must come again by
- * himself: there was no wait, too many wait already, or the source fails. Any thread.
+ * Return 1 or 0; else as resolver_find(): -EINPROGRESS when it is not known yet, so that the call waits, or -EAGAIN when
+ * the caller must come again by himself. Any thread.
  */
 int hosts_has_address(struct hosts *hosts, const char *name, struct hosts_query *query);
 int hosts_name_matches(struct hosts *hosts, const char *pattern, struct hosts_query *query);

@@ -383,7 +383,7 @@ mount_from_export(struct mount3_call *call)
 }
 
 static void
-name_known(struct hosts_wait *wait)
+name_known(struct resolver_wait *wait)
 {
     mount_from_export((struct mount3_call *)((char *)wait - offsetof(struct mount3_call, wait)));
 }

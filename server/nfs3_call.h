@@ -112,9 +112,8 @@ struct nfs3_call {
     struct export_view *view;           /* keeps the exports; released with the call */
     const struct export *export;
     const struct export_rights *rights;
-    struct hosts_wait wait;             /* while the caller's name is not known */
-    struct groups_wait groups_wait;     /* while the groups of the caller are not known */
-    struct groups_list *groups_list;    /* manage_gids: what cred has; a reference */
+    struct resolver_wait wait;          /* while the caller's name, or then his groups, are not known */
+    struct groups_list groups_list;     /* manage_gids: what cred has; a reference */
     gid_t *more_groups;                 /* a copy of it that root_squash has changed; owned */
     struct store_cred cred;
     gid_t groups[CALL_GIDS_MAX];

@@ -28,7 +28,7 @@
 
 /* A waiter that counts. */
 struct waiter {
-    struct groups_wait wait;            /* first */
+    struct resolver_wait wait;            /* first */
     sem_t answered;
 };
 
@@ -56,7 +56,7 @@ loop_main(void *arg)
 }
 
 static void
-note_answered(struct groups_wait *wait)
+note_answered(struct resolver_wait *wait)
 {
     sem_post(&((struct waiter *)wait)->answered);
 }
@@ -118,7 +118,7 @@ tear_down(void **state)
 
 /* Ask until there is an answer; groups_put() it. */
 static int
-ask(struct rig *rig, uid_t uid, struct groups_list **list)
+ask(struct rig *rig, uid_t uid, struct groups_list *list)
 {
     int err;
 
@@ -131,13 +131,13 @@ ask(struct rig *rig, uid_t uid, struct groups_list **list)
 static int
 count(struct rig *rig, uid_t uid)
 {
-    struct groups_list *list;
+    struct groups_list list;
     int err = ask(rig, uid, &list), found;
 
     if (err < 0)
         return err;
-    found = (int)list->count;
-    groups_put(list);
+    found = (int)list.count;
+    groups_put(&list);
     return found;
 }
 
@@ -167,16 +167,16 @@ static void
 a_list_is_in_order_and_has_each_group_once(void **state)
 {
     struct rig *rig = *state;
-    struct groups_list *list;
+    struct groups_list list;
 
     fake_groups_user(&rig->fake, ALICE, 500, 40);
     fake_groups_root(&rig->fake);
     assert_int_equal(ask(rig, ALICE, &list), 0);
-    assert_int_equal(list->count, 40);
-    assert_int_equal(list->gids[0], 0);
+    assert_int_equal(list.count, 40);
+    assert_int_equal(list.gids[0], 0);
     for (uint32_t i = 1; i < 40; i++)
-        assert_int_equal(list->gids[i], 499 + i);
-    groups_put(list);
+        assert_int_equal(list.gids[i], 499 + i);
+    groups_put(&list);
 }
 
 static void
@@ -282,7 +282,7 @@ waiting_has_a_bound_and_ends_with_the_server(void **state)
 {
     struct rig *rig = *state;
     struct waiter waiters[WAITING + 1];
-    struct groups_list *list;
+    struct groups_list list;
 
     fake_groups_block(&rig->fake, true);
     for (unsigned i = 0; i <= WAITING; i++) {
@@ -300,14 +300,14 @@ static void
 the_oldest_users_make_room_and_a_list_outlives_its_entry(void **state)
 {
     struct rig *rig = *state;
-    struct groups_list *list;
+    struct groups_list list;
 
     fake_groups_user(&rig->fake, ALICE, 500, 3);
     assert_int_equal(ask(rig, ALICE, &list), 0);
     for (uid_t uid = BOB; uid < BOB + 2 * ENTRIES; uid++)
         assert_int_equal(count(rig, uid), 0);
-    assert_int_equal(list->gids[2], 502);
-    groups_put(list);
+    assert_int_equal(list.gids[2], 502);
+    groups_put(&list);
     fake_groups_user(&rig->fake, ALICE, 500, 1);
     assert_int_equal(count(rig, ALICE), 1);
 }

@@ -36,7 +36,7 @@ struct rig {
 
 /* A waiter that counts. */
 struct waiter {
-    struct hosts_wait wait;             /* first */
+    struct resolver_wait wait;             /* first */
     sem_t answered;
 };
 
@@ -121,7 +121,7 @@ ask(struct rig *rig, question put, const char *name, const char *peer_text)
 }
 
 static void
-answered(struct hosts_wait *wait)
+answered(struct resolver_wait *wait)
 {
     sem_post(&((struct waiter *)wait)->answered);
 }
@@ -129,7 +129,7 @@ answered(struct hosts_wait *wait)
 static void
 waiter_init(struct waiter *waiter, struct rig *rig)
 {
-    waiter->wait = (struct hosts_wait){ .loop = rig->loop, .answered = answered };
+    waiter->wait = (struct resolver_wait){ .loop = rig->loop, .answered = answered };
     sem_init(&waiter->answered, 0, 0);
 }
 

@@ -160,16 +160,13 @@ sixteen_groups_all_count(void **state)
     assert_int_equal(cred.groups[CALL_GIDS_MAX - 1], 200 + CALL_GIDS_MAX - 1);
 }
 
-static struct groups_list *
-list_of(uint32_t count, gid_t first)
+/* gids has room for count. */
+static struct groups_list
+list_of(gid_t *gids, uint32_t count, gid_t first)
 {
-    struct groups_list *list = malloc(sizeof(*list) + count * sizeof(list->gids[0]));
-
-    assert_non_null(list);
-    list->count = count;
     for (uint32_t i = 0; i < count; i++)
-        list->gids[i] = i == 0 ? first : 1000 + i;
-    return list;
+        gids[i] = i == 0 ? first : 1000 + i;
+    return (struct groups_list){ .gids = gids, .count = count };
 }
 
 static void
@@ -177,17 +174,16 @@ the_servers_own_list_takes_the_place_of_the_callers(void **state)
 {
     const struct export_rights rights = rights_with(true, false);
     const struct call_auth auth = caller(1000, 100);
-    struct groups_list *list = list_of(40, 3);
-    gid_t groups[CALL_GIDS_MAX], *more = NULL;
+    gid_t groups[CALL_GIDS_MAX], known[40], *more = NULL;
+    struct groups_list list = list_of(known, 40, 3);
     struct store_cred cred;
 
     (void)state;
     assert_true(squash(&rights, &auth, &cred, groups));
-    assert_int_equal(squash_groups(&rights, list, &cred, groups, &more), 0);
+    assert_int_equal(squash_groups(&rights, &list, &cred, groups, &more), 0);
     assert_is(&cred, 1000, 100, 40);
-    assert_ptr_equal(cred.groups, list->gids);
+    assert_ptr_equal(cred.groups, list.gids);
     assert_null(more);
-    free(list);
 }
 
 static void
@@ -196,25 +192,24 @@ group_zero_of_the_servers_own_list_is_mapped_in_a_copy(void **state)
     static const uint32_t counts[] = { 1, CALL_GIDS_MAX, CALL_GIDS_MAX + 1, 40 };
     const struct export_rights squashing = rights_with(true, false), trusting = rights_with(false, false);
     const struct call_auth auth = caller(1000, 100);
-    gid_t groups[CALL_GIDS_MAX];
+    gid_t groups[CALL_GIDS_MAX], known[40];
     struct store_cred cred;
 
     (void)state;
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-        struct groups_list *list = list_of(counts[i], 0);
+        struct groups_list list = list_of(known, counts[i], 0);
         gid_t *more = NULL;
 
         assert_true(squash(&squashing, &auth, &cred, groups));
-        assert_int_equal(squash_groups(&squashing, list, &cred, groups, &more), 0);
+        assert_int_equal(squash_groups(&squashing, &list, &cred, groups, &more), 0);
         assert_is(&cred, 1000, 100, counts[i]);
         assert_int_equal(cred.groups[0], ANON_GID);
         assert_int_equal(more != NULL, counts[i] > CALL_GIDS_MAX);
-        assert_int_equal(list->gids[0], 0);
+        assert_int_equal(list.gids[0], 0);
         free(more);
         more = NULL;
-        assert_int_equal(squash_groups(&trusting, list, &cred, groups, &more), 0);
+        assert_int_equal(squash_groups(&trusting, &list, &cred, groups, &more), 0);
         assert_int_equal(cred.groups[0], 0);
-        free(list);
     }
 }
 
