@@ -8,76 +8,26 @@
 
 #include <errno.h>
 #include <pwd.h>
-#include <semaphore.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "server/groups.h"
 #include "tests/lib/fake_groups.h"
+#include "tests/lib/resolver_rig.h"
 
 #define TTL_MS 1000
 #define NEGATIVE_MS (TTL_MS / 4)
 #define ENTRIES 4
 #define WAITING 2
-#define PATIENCE_S 10
 #define ALICE 1000
 #define BOB 1001
 
-/* A waiter that counts. */
-struct waiter {
-    struct resolver_wait wait;            /* first */
-    sem_t answered;
-};
-
 struct rig {
     struct fake_groups fake;
+    struct resolver_rig base;
     struct groups *groups;
-    struct log log;
-    FILE *log_file;
-    struct loop *loop;
-    pthread_t thread;
     struct waiter waiter;
 };
-
-static void
-no_work(void *context)
-{
-    (void)context;
-}
-
-static void *
-loop_main(void *arg)
-{
-    loop_run(arg);
-    return NULL;
-}
-
-static void
-note_answered(struct resolver_wait *wait)
-{
-    sem_post(&((struct waiter *)wait)->answered);
-}
-
-static void
-init_waiter(struct rig *rig, struct waiter *waiter)
-{
-    waiter->wait.loop = rig->loop;
-    waiter->wait.answered = note_answered;
-    sem_init(&waiter->answered, 0, 0);
-}
-
-static void
-await(struct waiter *waiter)
-{
-    struct timespec until;
-
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += PATIENCE_S;
-    assert_int_equal(sem_timedwait(&waiter->answered, &until), 0);
-}
 
 static int
 set_up(void **state)
@@ -87,15 +37,11 @@ set_up(void **state)
 
     assert_non_null(rig);
     fake_groups_init(&rig->fake);
-    rig->log_file = tmpfile();
-    assert_non_null(rig->log_file);
-    rig->log = (struct log){ .level = LOG_INFO_LEVEL, .fd = fileno(rig->log_file) };
+    resolver_rig_init(&rig->base);
     config.source = &rig->fake.source;
-    config.log = &rig->log;
+    config.log = &rig->base.log;
     assert_int_equal(groups_new(&config, &rig->groups), 0);
-    assert_int_equal(loop_new(no_work, NULL, &rig->loop), 0);
-    assert_int_equal(pthread_create(&rig->thread, NULL, loop_main, rig->loop), 0);
-    init_waiter(rig, &rig->waiter);
+    waiter_init(&rig->waiter, &rig->base);
     *state = rig;
     return 0;
 }
@@ -107,11 +53,9 @@ tear_down(void **state)
 
     fake_groups_block(&rig->fake, false);
     groups_free(rig->groups);
-    loop_stop(rig->loop);
-    pthread_join(rig->thread, NULL);
-    loop_free(rig->loop);
+    resolver_rig_fini(&rig->base);
+    waiter_fini(&rig->waiter);
     fake_groups_fini(&rig->fake);
-    fclose(rig->log_file);
     free(rig);
     return 0;
 }
@@ -123,7 +67,7 @@ ask(struct rig *rig, uid_t uid, struct groups_list *list)
     int err;
 
     while ((err = groups_find(rig->groups, uid, &rig->waiter.wait, list)) == -EINPROGRESS)
-        await(&rig->waiter);
+        assert_true(waiter_answered(&rig->waiter, WAITER_PATIENCE_MS));
     return err;
 }
 
@@ -139,19 +83,6 @@ count(struct rig *rig, uid_t uid)
     found = (int)list.count;
     groups_put(&list);
     return found;
-}
-
-/* How often the log says this. */
-static unsigned
-logged(struct rig *rig, const char *text)
-{
-    char line[512];
-    unsigned times = 0;
-
-    rewind(rig->log_file);
-    while (fgets(line, sizeof(line), rig->log_file) != NULL)
-        times += strstr(line, text) != NULL;
-    return times;
 }
 
 /* Wait until the source has been asked so often, and its answer is in. */
@@ -251,14 +182,14 @@ a_failing_service_keeps_the_last_answer_and_is_told_once(void **state)
         assert_int_equal(count(rig, ALICE), 3);
         assert_int_equal(count(rig, BOB), -EAGAIN);
     }
-    assert_int_equal(logged(rig, "groups of users cannot be looked up"), 1);
+    assert_int_equal(resolver_rig_logged(&rig->base, "groups of users cannot be looked up"), 1);
     fake_groups_fail(&rig->fake, 0);
     fake_groups_user(&rig->fake, ALICE, 500, 4);
     fake_groups_pass_ms(&rig->fake, TTL_MS);
     for (unsigned tries = 0; tries < 1000 && count(rig, ALICE) != 4; tries++)
         usleep(10000);
     assert_int_equal(count(rig, ALICE), 4);
-    assert_int_equal(logged(rig, "groups of users can be looked up again"), 1);
+    assert_int_equal(resolver_rig_logged(&rig->base, "groups of users can be looked up again"), 1);
 }
 
 static void
@@ -286,13 +217,13 @@ waiting_has_a_bound_and_ends_with_the_server(void **state)
 
     fake_groups_block(&rig->fake, true);
     for (unsigned i = 0; i <= WAITING; i++) {
-        init_waiter(rig, &waiters[i]);
+        waiter_init(&waiters[i], &rig->base);
         assert_int_equal(groups_find(rig->groups, ALICE + i, &waiters[i].wait, &list),
                          i < WAITING ? -EINPROGRESS : -EAGAIN);
     }
     groups_stop(rig->groups);
     for (unsigned i = 0; i < WAITING; i++)
-        await(&waiters[i]);
+        assert_true(waiter_answered(&waiters[i], WAITER_PATIENCE_MS));
     assert_int_equal(groups_find(rig->groups, ALICE, &waiters[0].wait, &list), -EAGAIN);
 }
 

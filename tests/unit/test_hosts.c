@@ -8,56 +8,32 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "server/hosts.h"
 #include "tests/lib/fake_hosts.h"
+#include "tests/lib/resolver_rig.h"
 
 #define TTL_MS 1000
 #define STALE_MS 5000
 #define NEGATIVE_MS (TTL_MS / 4)
 #define ENTRIES 100
 #define WAITING 3
-#define PATIENCE_MS 10000
 
 struct rig {
     struct fake_hosts fake;
+    struct resolver_rig base;
     struct hosts *hosts;
-    struct log log;
-    FILE *log_file;
-    struct loop *loop;
-    pthread_t thread;
 };
-
-/* A waiter that counts. */
-struct waiter {
-    struct resolver_wait wait;             /* first */
-    sem_t answered;
-};
-
-static void
-no_work(void *context)
-{
-    (void)context;
-}
-
-static void *
-loop_main(void *arg)
-{
-    loop_run(arg);
-    return NULL;
-}
 
 static struct hosts *
 new_hosts(struct rig *rig, uint32_t entries)
 {
     const struct hosts_config config = {
-        .source = &rig->fake.source, .log = &rig->log, .entries = entries, .ttl_ms = TTL_MS, .stale_ms = STALE_MS,
+        .source = &rig->fake.source, .log = &rig->base.log, .entries = entries, .ttl_ms = TTL_MS, .stale_ms = STALE_MS,
         .waiting = WAITING
     };
     struct hosts *hosts;
@@ -73,12 +49,8 @@ set_up(void **state)
 
     assert_non_null(rig);
     fake_hosts_init(&rig->fake);
-    rig->log_file = tmpfile();
-    assert_non_null(rig->log_file);
-    rig->log = (struct log){ .level = LOG_INFO_LEVEL, .fd = fileno(rig->log_file) };
+    resolver_rig_init(&rig->base);
     rig->hosts = new_hosts(rig, ENTRIES);
-    assert_int_equal(loop_new(no_work, NULL, &rig->loop), 0);
-    assert_int_equal(pthread_create(&rig->thread, NULL, loop_main, rig->loop), 0);
     *state = rig;
     return 0;
 }
@@ -90,11 +62,8 @@ tear_down(void **state)
 
     fake_block(&rig->fake, false);
     hosts_free(rig->hosts);
-    loop_stop(rig->loop);
-    pthread_join(rig->thread, NULL);
-    loop_free(rig->loop);
+    resolver_rig_fini(&rig->base);
     fake_hosts_fini(&rig->fake);
-    fclose(rig->log_file);
     free(rig);
     return 0;
 }
@@ -120,34 +89,6 @@ ask(struct rig *rig, question put, const char *name, const char *peer_text)
     return put(rig->hosts, name, &query);
 }
 
-static void
-answered(struct resolver_wait *wait)
-{
-    sem_post(&((struct waiter *)wait)->answered);
-}
-
-static void
-waiter_init(struct waiter *waiter, struct rig *rig)
-{
-    waiter->wait = (struct resolver_wait){ .loop = rig->loop, .answered = answered };
-    sem_init(&waiter->answered, 0, 0);
-}
-
-static bool
-is_answered(struct waiter *waiter, unsigned ms)
-{
-    struct timespec until;
-
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += ms % 1000 * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000L;
-    }
-    return sem_timedwait(&waiter->answered, &until) == 0;
-}
-
 static int
 ask_waiting(struct rig *rig, question put, const char *name, const char *peer_text, struct waiter *waiter)
 {
@@ -164,11 +105,11 @@ learn(struct rig *rig, question put, const char *name, const char *peer_text)
     struct waiter waiter;
     int result;
 
-    waiter_init(&waiter, rig);
+    waiter_init(&waiter, &rig->base);
     do
         result = ask_waiting(rig, put, name, peer_text, &waiter);
-    while (result == -EINPROGRESS && is_answered(&waiter, PATIENCE_MS));
-    sem_destroy(&waiter.answered);
+    while (result == -EINPROGRESS && waiter_answered(&waiter, WAITER_PATIENCE_MS));
+    waiter_fini(&waiter);
     return result;
 }
 
@@ -176,7 +117,7 @@ learn(struct rig *rig, question put, const char *name, const char *peer_text)
 static void
 await_asked(struct rig *rig, unsigned asked)
 {
-    for (int i = 0; i < PATIENCE_MS && atomic_load(&rig->fake.asked) < asked; i++)
+    for (int i = 0; i < WAITER_PATIENCE_MS && atomic_load(&rig->fake.asked) < asked; i++)
         usleep(1000);
     assert_int_equal(atomic_load(&rig->fake.asked), asked);
 }
@@ -187,26 +128,13 @@ assert_becomes(struct rig *rig, question put, const char *name, const char *peer
 {
     int got = 0;
 
-    for (int i = 0; i < PATIENCE_MS; i++) {
+    for (int i = 0; i < WAITER_PATIENCE_MS; i++) {
         got = ask(rig, put, name, peer);
         if (got == want)
             return;
         usleep(1000);
     }
     fail_msg("%s for %s: %d, not %d", name, peer, got, want);
-}
-
-/* How often the log says this. */
-static unsigned
-count_logged(struct rig *rig, const char *text)
-{
-    char line[LOG_LINE_MAX + 1];
-    unsigned count = 0;
-
-    rewind(rig->log_file);
-    while (fgets(line, sizeof(line), rig->log_file) != NULL)
-        count += strstr(line, text) != NULL;
-    return count;
 }
 
 static void
@@ -390,12 +318,12 @@ that_there_is_none_is_believed_for_a_shorter_time(void **state)
     struct rig *rig = *state;
 
     assert_int_equal(learn(rig, hosts_has_address, "client", "10.0.0.1"), 0);
-    assert_int_equal(count_logged(rig, "client, which has no address"), 1);
+    assert_int_equal(resolver_rig_logged(&rig->base, "client, which has no address"), 1);
     fake_address(&rig->fake, "client", "10.0.0.1");
     assert_int_equal(ask(rig, hosts_has_address, "client", "10.0.0.1"), 0);
     fake_pass_ms(&rig->fake, NEGATIVE_MS);
     assert_int_equal(learn(rig, hosts_has_address, "client", "10.0.0.1"), 1);
-    assert_int_equal(count_logged(rig, "has no address"), 1);
+    assert_int_equal(resolver_rig_logged(&rig->base, "has no address"), 1);
 }
 
 static void
@@ -414,11 +342,11 @@ a_failing_source_leaves_the_last_answer_up_to_the_limit(void **state)
         fake_pass_ms(&rig->fake, NEGATIVE_MS);
     }
     assert_int_equal(learn(rig, hosts_has_address, "client", "10.0.0.1"), 0);
-    assert_int_equal(count_logged(rig, "cannot be looked up"), 1);
+    assert_int_equal(resolver_rig_logged(&rig->base, "cannot be looked up"), 1);
     fake_fail(&rig->fake, 0);
     fake_pass_ms(&rig->fake, NEGATIVE_MS);
     assert_becomes(rig, hosts_has_address, "client", "10.0.0.1", 1);
-    assert_int_equal(count_logged(rig, "can be looked up again"), 1);
+    assert_int_equal(resolver_rig_logged(&rig->base, "can be looked up again"), 1);
 }
 
 static void
@@ -488,15 +416,15 @@ who_waits_is_told_once(void **state)
     fake_block(&rig->fake, true);
     fake_address(&rig->fake, "client", "10.0.0.1");
     for (int i = 0; i < 2; i++) {
-        waiter_init(&waiters[i], rig);
+        waiter_init(&waiters[i], &rig->base);
         assert_int_equal(ask_waiting(rig, hosts_has_address, "client", "10.0.0.1", &waiters[i]), -EINPROGRESS);
     }
-    assert_false(is_answered(&waiters[0], 50));
+    assert_false(waiter_answered(&waiters[0], 50));
     fake_block(&rig->fake, false);
     for (int i = 0; i < 2; i++) {
-        assert_true(is_answered(&waiters[i], PATIENCE_MS));
-        assert_false(is_answered(&waiters[i], 20));
-        sem_destroy(&waiters[i].answered);
+        assert_true(waiter_answered(&waiters[i], WAITER_PATIENCE_MS));
+        assert_false(waiter_answered(&waiters[i], 20));
+        waiter_fini(&waiters[i]);
     }
     assert_int_equal(ask(rig, hosts_has_address, "client", "10.0.0.1"), 1);
     assert_int_equal(atomic_load(&rig->fake.asked), 1);
@@ -510,16 +438,16 @@ only_so_many_wait(void **state)
 
     fake_block(&rig->fake, true);
     for (int i = 0; i <= WAITING; i++) {
-        waiter_init(&waiters[i], rig);
+        waiter_init(&waiters[i], &rig->base);
         assert_int_equal(ask_waiting(rig, hosts_has_address, "client", "10.0.0.1", &waiters[i]),
                          i < WAITING ? -EINPROGRESS : -EAGAIN);
     }
     fake_block(&rig->fake, false);
     for (int i = 0; i < WAITING; i++)
-        assert_true(is_answered(&waiters[i], PATIENCE_MS));
+        assert_true(waiter_answered(&waiters[i], WAITER_PATIENCE_MS));
     assert_int_equal(learn(rig, hosts_has_address, "other", "10.0.0.1"), 0);
     for (int i = 0; i <= WAITING; i++)
-        sem_destroy(&waiters[i].answered);
+        waiter_fini(&waiters[i]);
 }
 
 static void
@@ -528,14 +456,14 @@ stopping_wakes_everybody_and_lets_nobody_wait(void **state)
     struct rig *rig = *state;
     struct waiter waiter;
 
-    waiter_init(&waiter, rig);
+    waiter_init(&waiter, &rig->base);
     fake_block(&rig->fake, true);
     assert_int_equal(ask_waiting(rig, hosts_has_address, "client", "10.0.0.1", &waiter), -EINPROGRESS);
     fake_wait_blocked(&rig->fake);
     hosts_stop(rig->hosts);
-    assert_true(is_answered(&waiter, PATIENCE_MS));
+    assert_true(waiter_answered(&waiter, WAITER_PATIENCE_MS));
     assert_int_equal(ask_waiting(rig, hosts_has_address, "client", "10.0.0.1", &waiter), -EAGAIN);
-    sem_destroy(&waiter.answered);
+    waiter_fini(&waiter);
     fake_block(&rig->fake, false);
 }
 
@@ -546,7 +474,7 @@ a_source_that_hangs_does_not_hold_up_the_end(void **state)
     static struct fake_hosts fake;      /* outlives the thread */
     struct rig *rig = *state;
     const struct hosts_config config = {
-        .source = &fake.source, .log = &rig->log, .entries = 16, .ttl_ms = TTL_MS, .stale_ms = STALE_MS,
+        .source = &fake.source, .log = &rig->base.log, .entries = 16, .ttl_ms = TTL_MS, .stale_ms = STALE_MS,
         .waiting = WAITING
     };
     struct hosts *hosts;
