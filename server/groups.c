@@ -100,6 +100,7 @@ groups_new(const struct groups_config *config, struct groups **out)
         .ttl_ms = config->ttl_ms,
         .stale_ms = RESOLVER_FOREVER,
         .waiting = config->waiting,
+        .waiting_each = config->waiting_each,
     };
     int err;
 

@@ -48,7 +48,8 @@ struct groups_config {
     const struct log *log;
     uint32_t entries;                   /* users who are remembered */
     uint64_t ttl_ms;
-    uint32_t waiting;                   /* calls that may wait at once */
+    uint32_t waiting;                   /* calls that may wait at once, */
+    uint32_t waiting_each;              /* and for one answer */
 };
 
 /* Returns 0 or -errno. */

@@ -340,6 +340,7 @@ hosts_new(const struct hosts_config *config, struct hosts **out)
         .ttl_ms = config->ttl_ms,
         .stale_ms = config->stale_ms,
         .waiting = config->waiting,
+        .waiting_each = config->waiting_each,
     };
     int err;
 

@@ -62,7 +62,8 @@ struct hosts_config {
     uint32_t entries;                   /* answers that are kept */
     uint64_t ttl_ms;
     uint64_t stale_ms;                  /* at least ttl_ms is used */
-    uint32_t waiting;                   /* calls that may wait at once */
+    uint32_t waiting;                   /* calls that may wait at once, */
+    uint32_t waiting_each;              /* and for one answer */
 };
 
 /* Who asks; used for all questions that one decision needs. */

@@ -31,6 +31,7 @@ struct entry {
     TAILQ_ENTRY(entry) age;
     TAILQ_ENTRY(entry) queue;
     TAILQ_HEAD(, resolver_wait) waiters;
+    uint32_t waiting;
     struct resolver_answer *answer;     /* NULL: none */
     enum entry_work work;
     bool known;                         /* the answer counts, or did until it expired */
@@ -50,7 +51,7 @@ struct resolver {
     const struct resolver_user *user;
     void *context;
     uint64_t ttl_ms, negative_ms, stale_ms;
-    uint32_t entries_max, waiting_max;
+    uint32_t entries_max, waiting_max, waiting_each_max;
     size_t bytes_max;
     uint8_t hash_key[16];               /* nobody outside can choose who shares a bucket */
     pthread_t thread;
@@ -174,9 +175,11 @@ enqueue(struct resolver *resolver, struct entry *entry, bool urgent)
 static int
 wait_for(struct resolver *resolver, struct entry *entry, struct resolver_wait *wait)
 {
-    if (wait == NULL || resolver->stopping || resolver->waiting >= resolver->waiting_max)
+    if (wait == NULL || resolver->stopping || resolver->waiting >= resolver->waiting_max ||
+        entry->waiting >= resolver->waiting_each_max)
         return -EAGAIN;
     resolver->waiting++;
+    entry->waiting++;
     TAILQ_INSERT_TAIL(&entry->waiters, wait, link);
     return -EINPROGRESS;
 }
@@ -197,6 +200,7 @@ wake_waiters(struct resolver *resolver, struct entry *entry)
     while ((wait = TAILQ_FIRST(&entry->waiters)) != NULL) {
         TAILQ_REMOVE(&entry->waiters, wait, link);
         resolver->waiting--;
+        entry->waiting--;
         wait->message.run = run_answered;
         loop_post(wait->loop, &wait->message);
     }
@@ -416,6 +420,7 @@ resolver_new(const struct resolver_config *config, struct resolver **out)
     resolver->entries_max = config->entries;
     resolver->bytes_max = config->bytes;
     resolver->waiting_max = config->waiting;
+    resolver->waiting_each_max = config->waiting_each;
     resolver->nbuckets = power_of_two(config->entries);
     TAILQ_INIT(&resolver->ages);
     TAILQ_INIT(&resolver->queue);

@@ -57,7 +57,8 @@ struct resolver_config {
     size_t bytes;                       /* in all answers that are remembered */
     uint64_t ttl_ms;
     uint64_t stale_ms;                  /* at least ttl_ms is used */
-    uint32_t waiting;                   /* calls that may wait at once */
+    uint32_t waiting;                   /* calls that may wait at once, */
+    uint32_t waiting_each;              /* and for one answer: others shall get in while a slow one is awaited */
 };
 
 /* A call that waits; embedded in it. It can be used for one question after the other. */
@@ -97,8 +98,8 @@ void resolver_free(struct resolver *resolver);
 /*
  * Put a question. Returns 0 with a reference to the answer, NULL for "none"; -EINPROGRESS when it is not known yet:
  * wait->answered(wait) then runs on the wait's loop once there is more to be said, and the question is put again; -EAGAIN
- * when it is not known and the caller must come again by himself: there was no wait, too many wait already, or the source
- * fails. Any thread.
+ * when it is not known and the caller must come again by himself: there was no wait, too many wait already, for this
+ * answer or in all, or the source fails. Any thread.
  */
 int resolver_find(struct resolver *resolver, struct resolver_query *query, struct resolver_answer **answer);
 

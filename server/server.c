@@ -19,7 +19,8 @@
 #define RECORD_MAX ((4u << 20) + (64u << 10))           /* bytes: the largest wtmax, and what is around it */
 #define REPLIES_MAX ((uint64_t)32 << 20)                /* bytes of replies to come, or that wait for one client ... */
 #define REPLIES_SHARE 8                                 /* ... but not more than this part of all memory */
-#define WAITING_MAX 1024                /* calls that wait for a host name, or for groups */
+#define WAITING_MAX 1024                /* calls that wait for host names, or for groups */
+#define WAITING_EACH_MAX 128            /* for one answer: a client's burst, and room for others while it is slow */
 #define LOGGED_EXPORTS 8                /* named in the line at the start */
 #define LOGGED_PATH 128                 /* bytes of each */
 
@@ -44,6 +45,7 @@ start_hosts(struct server *server, const struct hosts_source *source)
         .ttl_ms = settings->host_ttl * UINT64_C(1000),
         .stale_ms = settings->host_stale * UINT64_C(1000),
         .waiting = WAITING_MAX,
+        .waiting_each = WAITING_EACH_MAX,
     };
     int err = hosts_new(&config, &server->hosts);
 
@@ -62,6 +64,7 @@ start_groups(struct server *server, const struct groups_source *source)
         .entries = settings->groups_cache,
         .ttl_ms = settings->groups_ttl * UINT64_C(1000),
         .waiting = WAITING_MAX,
+        .waiting_each = WAITING_EACH_MAX,
     };
 
     return groups_new(&config, &server->groups);

@@ -739,7 +739,7 @@ start_hosts(struct fake_hosts *fake)
 {
     static const struct log silent = { .fd = -1 };
     const struct hosts_config config = { .source = &fake->source, .log = &silent, .entries = 1000, .ttl_ms = 60000,
-                                         .waiting = 1 };
+                                         .waiting = 1, .waiting_each = 1 };
     struct hosts *hosts;
 
     fake_hosts_init(fake);

@@ -18,7 +18,8 @@
 #define TTL_MS 1000
 #define NEGATIVE_MS (TTL_MS / 4)
 #define ENTRIES 4
-#define WAITING 2
+#define WAITING 3
+#define WAITING_EACH 2
 #define ALICE 1000
 #define BOB 1001
 
@@ -33,7 +34,8 @@ static int
 set_up(void **state)
 {
     struct rig *rig = calloc(1, sizeof(*rig));
-    struct groups_config config = { .entries = ENTRIES, .ttl_ms = TTL_MS, .waiting = WAITING };
+    struct groups_config config = { .entries = ENTRIES, .ttl_ms = TTL_MS, .waiting = WAITING,
+                                    .waiting_each = WAITING_EACH };
 
     assert_non_null(rig);
     fake_groups_init(&rig->fake);
@@ -228,6 +230,28 @@ waiting_has_a_bound_and_ends_with_the_server(void **state)
 }
 
 static void
+the_wait_for_one_user_leaves_room_for_others(void **state)
+{
+    struct rig *rig = *state;
+    struct waiter waiters[WAITING_EACH + 1];
+    struct groups_list list;
+
+    fake_groups_block(&rig->fake, true);
+    for (unsigned i = 0; i <= WAITING_EACH; i++) {
+        waiter_init(&waiters[i], &rig->base);
+        assert_int_equal(groups_find(rig->groups, ALICE, &waiters[i].wait, &list),
+                         i < WAITING_EACH ? -EINPROGRESS : -EAGAIN);
+    }
+    assert_int_equal(groups_find(rig->groups, BOB, &rig->waiter.wait, &list), -EINPROGRESS);
+    fake_groups_block(&rig->fake, false);
+    for (unsigned i = 0; i < WAITING_EACH; i++)
+        assert_true(waiter_answered(&waiters[i], WAITER_PATIENCE_MS));
+    assert_true(waiter_answered(&rig->waiter, WAITER_PATIENCE_MS));
+    for (unsigned i = 0; i <= WAITING_EACH; i++)
+        waiter_fini(&waiters[i]);
+}
+
+static void
 the_oldest_users_make_room_and_a_list_outlives_its_entry(void **state)
 {
     struct rig *rig = *state;
@@ -278,6 +302,7 @@ main(void)
         RIG_TEST(a_failing_service_keeps_the_last_answer_and_is_told_once),
         RIG_TEST(who_was_never_known_is_told_to_come_again_while_the_service_fails),
         RIG_TEST(waiting_has_a_bound_and_ends_with_the_server),
+        RIG_TEST(the_wait_for_one_user_leaves_room_for_others),
         RIG_TEST(the_oldest_users_make_room_and_a_list_outlives_its_entry),
         cmocka_unit_test(this_machine_knows_the_groups_of_its_users),
     };

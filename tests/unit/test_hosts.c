@@ -21,7 +21,8 @@
 #define STALE_MS 5000
 #define NEGATIVE_MS (TTL_MS / 4)
 #define ENTRIES 100
-#define WAITING 3
+#define WAITING 5
+#define WAITING_EACH 3
 
 struct rig {
     struct fake_hosts fake;
@@ -34,7 +35,7 @@ new_hosts(struct rig *rig, uint32_t entries)
 {
     const struct hosts_config config = {
         .source = &rig->fake.source, .log = &rig->base.log, .entries = entries, .ttl_ms = TTL_MS, .stale_ms = STALE_MS,
-        .waiting = WAITING
+        .waiting = WAITING, .waiting_each = WAITING_EACH
     };
     struct hosts *hosts;
 
@@ -435,11 +436,13 @@ only_so_many_wait(void **state)
 {
     struct rig *rig = *state;
     struct waiter waiters[WAITING + 1];
+    char name[32];
 
     fake_block(&rig->fake, true);
     for (int i = 0; i <= WAITING; i++) {
+        snprintf(name, sizeof(name), "host%d", i);
         waiter_init(&waiters[i], &rig->base);
-        assert_int_equal(ask_waiting(rig, hosts_has_address, "client", "10.0.0.1", &waiters[i]),
+        assert_int_equal(ask_waiting(rig, hosts_has_address, name, "10.0.0.1", &waiters[i]),
                          i < WAITING ? -EINPROGRESS : -EAGAIN);
     }
     fake_block(&rig->fake, false);
@@ -448,6 +451,37 @@ only_so_many_wait(void **state)
     assert_int_equal(learn(rig, hosts_has_address, "other", "10.0.0.1"), 0);
     for (int i = 0; i <= WAITING; i++)
         waiter_fini(&waiters[i]);
+}
+
+/* One client's calls that wait for its own name, which is slow to come, are no reason to turn others away. */
+static void
+the_wait_for_one_answer_leaves_room_for_others(void **state)
+{
+    struct rig *rig = *state;
+    struct waiter waiters[WAITING_EACH + 1], other;
+
+    fake_block(&rig->fake, true);
+    for (int i = 0; i <= WAITING_EACH; i++) {
+        waiter_init(&waiters[i], &rig->base);
+        assert_int_equal(ask_waiting(rig, hosts_name_matches, "*", "192.0.2.66", &waiters[i]),
+                         i < WAITING_EACH ? -EINPROGRESS : -EAGAIN);
+    }
+    waiter_init(&other, &rig->base);
+    assert_int_equal(ask_waiting(rig, hosts_name_matches, "*", "10.0.0.1", &other), -EINPROGRESS);
+    fake_block(&rig->fake, false);
+    for (int i = 0; i < WAITING_EACH; i++)
+        assert_true(waiter_answered(&waiters[i], WAITER_PATIENCE_MS));
+    assert_true(waiter_answered(&other, WAITER_PATIENCE_MS));
+    fake_block(&rig->fake, true);
+    fake_pass_ms(&rig->fake, TTL_MS);
+    for (int i = 0; i < WAITING_EACH; i++)              /* those places are free again */
+        assert_int_equal(ask_waiting(rig, hosts_name_matches, "*", "192.0.2.66", &waiters[i]), -EINPROGRESS);
+    fake_block(&rig->fake, false);
+    for (int i = 0; i < WAITING_EACH; i++)
+        assert_true(waiter_answered(&waiters[i], WAITER_PATIENCE_MS));
+    for (int i = 0; i <= WAITING_EACH; i++)
+        waiter_fini(&waiters[i]);
+    waiter_fini(&other);
 }
 
 static void
@@ -475,7 +509,7 @@ a_source_that_hangs_does_not_hold_up_the_end(void **state)
     struct rig *rig = *state;
     const struct hosts_config config = {
         .source = &fake.source, .log = &rig->base.log, .entries = 16, .ttl_ms = TTL_MS, .stale_ms = STALE_MS,
-        .waiting = WAITING
+        .waiting = WAITING, .waiting_each = WAITING_EACH
     };
     struct hosts *hosts;
 
@@ -596,6 +630,7 @@ main(void)
         TEST(a_confirmation_that_fails_decides_nothing),
         TEST(who_waits_is_told_once),
         TEST(only_so_many_wait),
+        TEST(the_wait_for_one_answer_leaves_room_for_others),
         TEST(stopping_wakes_everybody_and_lets_nobody_wait),
         TEST(a_source_that_hangs_does_not_hold_up_the_end),
         TEST(the_cache_is_bounded_and_forgets_what_was_used_least_recently),
