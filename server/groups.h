@@ -30,9 +30,8 @@ struct groups_list {
 };
 
 /*
- * Where lists come from. list() may block; it is called by the one thread of a resolver. gids has room for
- * GROUPS_MAX. It returns 0 with *count, in any order, 0 for a user whom nobody knows; or -errno when it could not be
- * found out for now.
+ * Where lists come from. list() may block; it is called by several threads at once. gids has room for GROUPS_MAX. It
+ * returns 0 with *count, in any order, 0 for a user whom nobody knows; or -errno when it could not be found out for now.
  */
 struct groups_source {
     void *context;

@@ -41,8 +41,8 @@ struct hosts_names {
 };
 
 /*
- * Where answers come from. The functions may block; they are called by the one thread of a resolver. Each returns 0
- * with an answer, "none" being one, or -errno when it could not be found out for now. Out parameters are empty before.
+ * Where answers come from. The functions may block; they are called by several threads at once. Each returns 0 with an
+ * answer, "none" being one, or -errno when it could not be found out for now. Out parameters are empty before.
  */
 struct hosts_source {
     void *context;

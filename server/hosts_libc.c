@@ -10,7 +10,7 @@
 
 #define HOSTENT_BYTES 8192
 
-/* innetgr(3) is not for several threads, and each server has one of its own. */
+/* innetgr(3) is not for several threads, and each server has several of its own. */
 static pthread_mutex_t netgroup_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* 0 for "there is none", which is an answer. */

@@ -54,7 +54,6 @@ struct resolver {
     uint32_t entries_max, waiting_max, waiting_each_max;
     size_t bytes_max;
     uint8_t hash_key[16];               /* nobody outside can choose who shares a bucket */
-    pthread_t thread;
 
     pthread_mutex_t lock;               /* of all below */
     pthread_cond_t work;                /* there is a question, or the end */
@@ -64,9 +63,12 @@ struct resolver {
     struct entries queue;
     uint32_t entries, waiting;
     size_t bytes;                       /* in the answers of all entries */
+    pthread_t threads[RESOLVER_THREADS];
+    unsigned started;                   /* threads, */
+    unsigned running;                   /* of which these still look at something here, */
+    unsigned idle;                      /* and these wait for a question */
     bool stopping;
-    bool ended;                         /* the thread looks at nothing here any more */
-    bool abandoned;                     /* the thread frees everything */
+    bool abandoned;                     /* the last thread frees everything */
     bool failing;                       /* and it has been told */
 };
 
@@ -306,6 +308,37 @@ settle_answer(struct resolver *resolver, struct entry *entry, struct resolver_an
         resolver->user->changed(resolver->context, entry->key, answer);
 }
 
+static void *resolver_main(void *arg);
+
+/* Start one more thread; the lock is held. Signals are for the thread that the server's owner has for them. */
+static int
+start_thread(struct resolver *resolver)
+{
+    sigset_t all, old;
+    int err;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    err = pthread_create(&resolver->threads[resolver->started], NULL, resolver_main, resolver);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (err == 0) {
+        resolver->started++;
+        resolver->running++;
+    }
+    return -err;
+}
+
+/*
+ * Before a thread may block, see to it that another one waits for the next question, so that no worker ever has to start
+ * one. Where none can be started, those that there are do the work.
+ */
+static void
+have_successor(struct resolver *resolver)
+{
+    if (resolver->idle == 0 && resolver->started < RESOLVER_THREADS && !resolver->stopping)
+        start_thread(resolver);
+}
+
 /* Answer one question; the lock is held before and after. */
 static void
 work_on(struct resolver *resolver, struct entry *entry)
@@ -316,6 +349,7 @@ work_on(struct resolver *resolver, struct entry *entry)
 
     TAILQ_REMOVE(&resolver->queue, entry, queue);
     entry->work = WORK_ASKED;
+    have_successor(resolver);
     pthread_mutex_unlock(&resolver->lock);
     err = resolver->user->ask(resolver->context, entry->key, &answer);
     pthread_mutex_lock(&resolver->lock);
@@ -362,36 +396,25 @@ resolver_main(void *arg)
 {
     struct resolver *resolver = arg;
     struct entry *entry;
-    bool abandoned;
+    bool last;
 
     pthread_mutex_lock(&resolver->lock);
     while (!resolver->stopping) {
         entry = TAILQ_FIRST(&resolver->queue);
-        if (entry != NULL)
+        if (entry != NULL) {
             work_on(resolver, entry);
-        else
+        } else {
+            resolver->idle++;
             pthread_cond_wait(&resolver->work, &resolver->lock);
+            resolver->idle--;
+        }
     }
-    resolver->ended = true;
-    abandoned = resolver->abandoned;
+    resolver->running--;
+    last = resolver->abandoned && resolver->running == 0;
     pthread_mutex_unlock(&resolver->lock);
-    if (abandoned)
+    if (last)
         resolver_release(resolver);
     return NULL;
-}
-
-/* Signals are for the thread that the server's owner has for them. */
-static int
-start_thread(struct resolver *resolver)
-{
-    sigset_t all, old;
-    int err;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    err = pthread_create(&resolver->thread, NULL, resolver_main, resolver);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return -err;
 }
 
 static size_t
@@ -430,8 +453,11 @@ resolver_new(const struct resolver_config *config, struct resolver **out)
     err = resolver->buckets == NULL ? -ENOMEM : 0;
     if (err == 0 && getrandom(resolver->hash_key, sizeof(resolver->hash_key), 0) != sizeof(resolver->hash_key))
         err = -EIO;
-    if (err == 0)
+    if (err == 0) {
+        pthread_mutex_lock(&resolver->lock);
         err = start_thread(resolver);
+        pthread_mutex_unlock(&resolver->lock);
+    }
     if (err < 0) {
         resolver_delete(resolver);
         return err;
@@ -449,20 +475,38 @@ resolver_stop(struct resolver *resolver)
     resolver->stopping = true;
     TAILQ_FOREACH(entry, &resolver->ages, age)
         wake_waiters(resolver, entry);
-    pthread_cond_signal(&resolver->work);
+    pthread_cond_broadcast(&resolver->work);
     pthread_mutex_unlock(&resolver->lock);
 }
 
-/* Whether the thread that hangs in the source was left to itself; it frees everything then. */
+/* Join those threads that end in time. Returns how many are left, the first ones of the array then. */
+static unsigned
+join_some(struct resolver *resolver)
+{
+    struct timespec until;
+    unsigned left = 0;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += FREE_WAIT_S;
+    for (unsigned i = 0; i < resolver->started; i++)
+        if (pthread_timedjoin_np(resolver->threads[i], NULL, &until) != 0)
+            resolver->threads[left++] = resolver->threads[i];
+    return left;
+}
+
+/*
+ * Whether threads that hang in the source were left to themselves; the last one frees everything then. Those of them that
+ * have ended meanwhile are detached as well.
+ */
 static bool
-abandon(struct resolver *resolver)
+abandon(struct resolver *resolver, unsigned left)
 {
     bool abandoned;
 
     pthread_mutex_lock(&resolver->lock);
-    abandoned = resolver->abandoned = !resolver->ended;
-    if (abandoned)
-        pthread_detach(resolver->thread);
+    abandoned = resolver->abandoned = resolver->running > 0;
+    for (unsigned i = 0; i < left && abandoned; i++)
+        pthread_detach(resolver->threads[i]);
     pthread_mutex_unlock(&resolver->lock);
     return abandoned;
 }
@@ -470,15 +514,13 @@ abandon(struct resolver *resolver)
 void
 resolver_free(struct resolver *resolver)
 {
-    struct timespec until;
+    unsigned left;
 
     resolver_stop(resolver);
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += FREE_WAIT_S;
-    if (pthread_timedjoin_np(resolver->thread, NULL, &until) != 0) {
-        if (abandon(resolver))
-            return;
-        pthread_join(resolver->thread, NULL);
-    }
+    left = join_some(resolver);
+    if (left > 0 && abandon(resolver, left))
+        return;
+    for (unsigned i = 0; i < left; i++)
+        pthread_join(resolver->threads[i], NULL);
     resolver_release(resolver);
 }

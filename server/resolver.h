@@ -1,8 +1,9 @@
 /*
- * server/resolver.h - questions whose answers may take long, asked by a thread of their own and remembered: what hosts.h
+ * server/resolver.h - questions whose answers may take long, asked by threads of their own and remembered: what hosts.h
  * and groups.h have in common.
  *
- * A question is a key of bytes. The thread asks the user's ask(); all others see a bounded cache. What is not known yet
+ * A question is a key of bytes. A few threads call the user's ask(), so that one slow answer does not hold up all
+ * questions; all others see a bounded cache. What is not known yet
  * is asked for, and a call waits by having a message posted to its loop. An answer is good for ttl_ms and is asked for
  * again a little before that, if it is still wanted. "There is none" is an answer, kept for a shorter time.
  *
@@ -22,6 +23,7 @@
 #include "rpc/loop.h"
 
 #define RESOLVER_FOREVER UINT64_MAX     /* as stale_ms */
+#define RESOLVER_THREADS 4              /* at most; each but the first is started when all others are busy */
 
 struct resolver;
 
@@ -38,8 +40,8 @@ struct resolver_answer {
  */
 struct resolver_user {
     /*
-     * May block; called by the resolver's thread. Returns 0 with an answer, which is the resolver's then, or with NULL for
-     * "there is none", as it is before; or -errno when it could not be found out for now.
+     * May block; called by several threads at once, never for the same key. Returns 0 with an answer, which is the
+     * resolver's then, or with NULL for "there is none", as it is before; or -errno when it could not be found out for now.
      */
     int (*ask)(void *context, const void *key, struct resolver_answer **answer);
     uint64_t (*now_ms)(void *context);  /* never blocks; any thread */
@@ -90,8 +92,8 @@ int resolver_new(const struct resolver_config *config, struct resolver **resolve
 void resolver_stop(struct resolver *resolver);
 
 /*
- * An ask() that still blocks is waited for a second; then its thread is left behind and releases the context once it
- * returns. changed(), failed() and recovered() are not called any more.
+ * Calls of ask() that still block are waited for a second in all; then their threads are left behind, and the last one to
+ * return releases the context. changed(), failed() and recovered() are not called any more.
  */
 void resolver_free(struct resolver *resolver);
 

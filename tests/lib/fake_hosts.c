@@ -7,6 +7,12 @@
 #include <string.h>
 #include <strings.h>
 
+static bool
+is_blocked(const struct fake_hosts *fake, const char *about)
+{
+    return fake->blocked != (fake->except[0] != '\0' && strcmp(fake->except, about) == 0);
+}
+
 /* Returns the error that all questions come to; the lock is held then. */
 static int
 enter(struct fake_hosts *fake, const char *about)
@@ -14,12 +20,13 @@ enter(struct fake_hosts *fake, const char *about)
     unsigned before;
 
     pthread_mutex_lock(&fake->lock);
-    before = atomic_fetch_add(&fake->asked, 1);
+    before = atomic_load(&fake->asked);
     if (before < FAKE_FIRST)
         snprintf(fake->first[before], sizeof(fake->first[before]), "%.63s", about);
+    atomic_fetch_add(&fake->asked, 1);                  /* who sees it may look at what was noted */
     fake->inside++;
     pthread_cond_broadcast(&fake->changed);
-    while (fake->blocked)
+    while (is_blocked(fake, about))
         pthread_cond_wait(&fake->changed, &fake->lock);
     fake->inside--;
     return fake->err;
@@ -198,15 +205,25 @@ fake_block(struct fake_hosts *fake, bool blocked)
 {
     pthread_mutex_lock(&fake->lock);
     fake->blocked = blocked;
+    fake->except[0] = '\0';
     pthread_cond_broadcast(&fake->changed);
     pthread_mutex_unlock(&fake->lock);
 }
 
 void
-fake_wait_blocked(struct fake_hosts *fake)
+fake_except(struct fake_hosts *fake, const char *about)
 {
     pthread_mutex_lock(&fake->lock);
-    while (fake->inside == 0)
+    snprintf(fake->except, sizeof(fake->except), "%s", about);
+    pthread_cond_broadcast(&fake->changed);
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void
+fake_wait_blocked(struct fake_hosts *fake, unsigned questions)
+{
+    pthread_mutex_lock(&fake->lock);
+    while (fake->inside < questions)
         pthread_cond_wait(&fake->changed, &fake->lock);
     pthread_mutex_unlock(&fake->lock);
 }

@@ -13,7 +13,7 @@
 #include "server/hosts.h"
 
 #define FAKE_RECORDS 64
-#define FAKE_FIRST 4                    /* questions whose names are kept */
+#define FAKE_FIRST 8                    /* questions whose names are kept */
 
 enum fake_kind { FAKE_ADDRESS, FAKE_NAME, FAKE_ALIAS, FAKE_MEMBER };
 
@@ -31,6 +31,7 @@ struct fake_hosts {
     size_t count;
     int err;                            /* what every question comes to, if not 0 */
     bool blocked;                       /* nothing is answered */
+    char except[64];                    /* for questions about this the opposite holds; "": for none */
     unsigned inside;                    /* questions that wait for that to end */
     _Atomic uint64_t now_ms;
     _Atomic unsigned asked;             /* questions in all */
@@ -57,8 +58,11 @@ void fake_fail(struct fake_hosts *fake, int err);
 /* From now on questions are not answered, or are again. */
 void fake_block(struct fake_hosts *fake, bool blocked);
 
-/* Wait until a question waits for the end of that. */
-void fake_wait_blocked(struct fake_hosts *fake);
+/* Until the next fake_block() the opposite holds for questions about this name or address. */
+void fake_except(struct fake_hosts *fake, const char *about);
+
+/* Wait until so many questions wait for the end of that. */
+void fake_wait_blocked(struct fake_hosts *fake, unsigned questions);
 
 void fake_pass_ms(struct fake_hosts *fake, uint64_t ms);
 

@@ -252,6 +252,28 @@ the_wait_for_one_user_leaves_room_for_others(void **state)
 }
 
 static void
+several_users_are_asked_about_at_once(void **state)
+{
+    struct rig *rig = *state;
+    struct waiter other;
+    struct groups_list list;
+
+    waiter_init(&other, &rig->base);
+    fake_groups_user(&rig->fake, ALICE, 500, 3);
+    fake_groups_block(&rig->fake, true);
+    assert_int_equal(groups_find(rig->groups, BOB, &other.wait, &list), -EINPROGRESS);
+    wait_asked(rig, 1);
+    assert_int_equal(groups_find(rig->groups, ALICE, &rig->waiter.wait, &list), -EINPROGRESS);
+    wait_asked(rig, 2);
+    fake_groups_block(&rig->fake, false);
+    assert_true(waiter_answered(&other, WAITER_PATIENCE_MS));
+    assert_true(waiter_answered(&rig->waiter, WAITER_PATIENCE_MS));
+    assert_int_equal(count(rig, ALICE), 3);
+    assert_int_equal(count(rig, BOB), 0);
+    waiter_fini(&other);
+}
+
+static void
 the_oldest_users_make_room_and_a_list_outlives_its_entry(void **state)
 {
     struct rig *rig = *state;
@@ -303,6 +325,7 @@ main(void)
         RIG_TEST(who_was_never_known_is_told_to_come_again_while_the_service_fails),
         RIG_TEST(waiting_has_a_bound_and_ends_with_the_server),
         RIG_TEST(the_wait_for_one_user_leaves_room_for_others),
+        RIG_TEST(several_users_are_asked_about_at_once),
         RIG_TEST(the_oldest_users_make_room_and_a_list_outlives_its_entry),
         cmocka_unit_test(this_machine_knows_the_groups_of_its_users),
     };

@@ -493,7 +493,7 @@ stopping_wakes_everybody_and_lets_nobody_wait(void **state)
     waiter_init(&waiter, &rig->base);
     fake_block(&rig->fake, true);
     assert_int_equal(ask_waiting(rig, hosts_has_address, "client", "10.0.0.1", &waiter), -EINPROGRESS);
-    fake_wait_blocked(&rig->fake);
+    fake_wait_blocked(&rig->fake, 1);
     hosts_stop(rig->hosts);
     assert_true(waiter_answered(&waiter, WAITER_PATIENCE_MS));
     assert_int_equal(ask_waiting(rig, hosts_has_address, "client", "10.0.0.1", &waiter), -EAGAIN);
@@ -501,11 +501,11 @@ stopping_wakes_everybody_and_lets_nobody_wait(void **state)
     fake_block(&rig->fake, false);
 }
 
-/* The thread frees everything once the source lets it go: looked at by the sanitizers. */
+/* The last thread frees everything once the source lets it go: looked at by the sanitizers. */
 static void
 a_source_that_hangs_does_not_hold_up_the_end(void **state)
 {
-    static struct fake_hosts fake;      /* outlives the thread */
+    static struct fake_hosts fake;      /* outlives the threads */
     struct rig *rig = *state;
     const struct hosts_config config = {
         .source = &fake.source, .log = &rig->base.log, .entries = 16, .ttl_ms = TTL_MS, .stale_ms = STALE_MS,
@@ -517,7 +517,8 @@ a_source_that_hangs_does_not_hold_up_the_end(void **state)
     assert_int_equal(hosts_new(&config, &hosts), 0);
     fake_block(&fake, true);
     hosts_prefetch(hosts, "client");
-    fake_wait_blocked(&fake);
+    hosts_prefetch(hosts, "other");
+    fake_wait_blocked(&fake, 2);
     hosts_free(hosts);
     fake_block(&fake, false);
     usleep(50000);
@@ -559,6 +560,47 @@ a_cache_full_of_open_questions_takes_no_more(void **state)
 }
 
 static void
+a_slow_answer_holds_up_no_other(void **state)
+{
+    struct rig *rig = *state;
+    struct waiter slow;
+
+    waiter_init(&slow, &rig->base);
+    fake_host(&rig->fake, "slow.example.org", "192.0.2.66");
+    fake_host(&rig->fake, "quick.example.org", "10.0.0.1");
+    fake_member(&rig->fake, "group", "quick");
+    fake_except(&rig->fake, "192.0.2.66");
+    assert_int_equal(ask_waiting(rig, hosts_name_matches, "*", "192.0.2.66", &slow), -EINPROGRESS);
+    fake_wait_blocked(&rig->fake, 1);
+    assert_int_equal(learn(rig, hosts_name_matches, "*.example.org", "10.0.0.1"), 1);
+    assert_int_equal(learn(rig, hosts_in_netgroup, "group", "10.0.0.1"), 1);
+    assert_int_equal(learn(rig, hosts_has_address, "quick.example.org", "10.0.0.1"), 1);
+    assert_false(waiter_answered(&slow, 0));
+    fake_block(&rig->fake, false);
+    assert_true(waiter_answered(&slow, WAITER_PATIENCE_MS));
+    assert_int_equal(ask(rig, hosts_name_matches, "slow.*", "192.0.2.66"), 1);
+    waiter_fini(&slow);
+}
+
+static void
+only_so_many_questions_are_asked_at_once(void **state)
+{
+    struct rig *rig = *state;
+    char name[32];
+
+    fake_block(&rig->fake, true);
+    for (int i = 0; i < 2 * RESOLVER_THREADS; i++) {
+        snprintf(name, sizeof(name), "host%d", i);
+        hosts_prefetch(rig->hosts, name);
+    }
+    fake_wait_blocked(&rig->fake, RESOLVER_THREADS);
+    usleep(20000);
+    assert_int_equal(atomic_load(&rig->fake.asked), RESOLVER_THREADS);
+    fake_block(&rig->fake, false);
+    await_asked(rig, 2 * RESOLVER_THREADS);
+}
+
+static void
 names_of_the_exports_go_before_those_of_strangers(void **state)
 {
     struct rig *rig = *state;
@@ -569,13 +611,11 @@ names_of_the_exports_go_before_those_of_strangers(void **state)
         snprintf(name, sizeof(name), "10.1.0.%d", i);
         ask(rig, hosts_name_matches, "*", name);
     }
-    fake_wait_blocked(&rig->fake);
-    fake_address(&rig->fake, "client", "10.0.0.1");
+    fake_wait_blocked(&rig->fake, RESOLVER_THREADS);
     hosts_prefetch(rig->hosts, "client");
-    fake_block(&rig->fake, false);
-    assert_int_equal(learn(rig, hosts_has_address, "client", "10.0.0.1"), 1);
-    assert_string_equal(rig->fake.first[0], "10.1.0.0");
-    assert_string_equal(rig->fake.first[1], "client");
+    fake_except(&rig->fake, "10.1.0.0");
+    await_asked(rig, RESOLVER_THREADS + 1);
+    assert_string_equal(rig->fake.first[RESOLVER_THREADS], "client");
 }
 
 static void
@@ -635,6 +675,8 @@ main(void)
         TEST(a_source_that_hangs_does_not_hold_up_the_end),
         TEST(the_cache_is_bounded_and_forgets_what_was_used_least_recently),
         TEST(a_cache_full_of_open_questions_takes_no_more),
+        TEST(a_slow_answer_holds_up_no_other),
+        TEST(only_so_many_questions_are_asked_at_once),
         TEST(names_of_the_exports_go_before_those_of_strangers),
         TEST(what_is_fetched_ahead_is_there),
         TEST(the_machine_knows_localhost),
