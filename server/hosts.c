@@ -71,8 +71,8 @@ is_member(const void *data, size_t len, const void *want)
 
 /*
  * Put a question: `fits` looks at the answer and says 1 or 0. Names that could be none were refused with the exports, so
- * a long one is only a wrong belief of ours. Names that the operator wrote go first: there are few, and everybody else's
- * access depends on them.
+ * a long one is only a wrong belief of ours. Names that the operator wrote go first, and a thread is kept for them: there are
+ * few, everybody else's access depends on them, and no stranger's address should make them wait.
  */
 static int
 put_question(struct hosts *hosts, enum question_kind kind, const char *name, struct hosts_query *query,
@@ -335,6 +335,7 @@ hosts_new(const struct hosts_config *config, struct hosts **out)
     const struct resolver_config resolver = {
         .user = &resolver_user,
         .context = hosts,
+        .reserved = 1,
         .entries = config->entries,
         .bytes = SIZE_MAX,              /* an answer is of HOSTS_ADDRESSES_MAX or of a few HOSTS_NAMES_MAX at most */
         .ttl_ms = config->ttl_ms,

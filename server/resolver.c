@@ -34,6 +34,7 @@ struct entry {
     uint32_t waiting;
     struct resolver_answer *answer;     /* NULL: none */
     enum entry_work work;
+    bool urgent;
     bool known;                         /* the answer counts, or did until it expired */
     bool failed;                        /* the last try */
     uint64_t refresh_ms;                /* when it is asked for again, if it is wanted */
@@ -51,6 +52,7 @@ struct resolver {
     const struct resolver_user *user;
     void *context;
     uint64_t ttl_ms, negative_ms, stale_ms;
+    unsigned others_max;
     uint32_t entries_max, waiting_max, waiting_each_max;
     size_t bytes_max;
     uint8_t hash_key[16];               /* nobody outside can choose who shares a bucket */
@@ -60,13 +62,14 @@ struct resolver {
     struct bucket *buckets;
     size_t nbuckets;                    /* a power of two */
     struct entries ages;                /* the one used last is last */
-    struct entries queue;
+    struct entries queue;               /* urgent ones first */
     uint32_t entries, waiting;
     size_t bytes;                       /* in the answers of all entries */
     pthread_t threads[RESOLVER_THREADS];
     unsigned started;                   /* threads, */
     unsigned running;                   /* of which these still look at something here, */
     unsigned idle;                      /* and these wait for a question */
+    unsigned others;                    /* questions being asked that are not urgent */
     bool stopping;
     bool abandoned;                     /* the last thread frees everything */
     bool failing;                       /* and it has been told */
@@ -154,6 +157,7 @@ find_entry(struct resolver *resolver, const struct resolver_query *query)
         return NULL;
     entry->key_len = query->key_len;
     memcpy(entry->key, query->key, query->key_len);
+    entry->urgent = query->urgent;
     TAILQ_INIT(&entry->waiters);
     LIST_INSERT_HEAD(bucket, entry, bucket);
     TAILQ_INSERT_TAIL(&resolver->ages, entry, age);
@@ -162,12 +166,12 @@ find_entry(struct resolver *resolver, const struct resolver_query *query)
 }
 
 static void
-enqueue(struct resolver *resolver, struct entry *entry, bool urgent)
+enqueue(struct resolver *resolver, struct entry *entry)
 {
     if (entry->work != WORK_NONE || resolver->stopping)
         return;
     entry->work = WORK_QUEUED;
-    if (urgent)
+    if (entry->urgent)
         TAILQ_INSERT_HEAD(&resolver->queue, entry, queue);
     else
         TAILQ_INSERT_TAIL(&resolver->queue, entry, queue);
@@ -235,11 +239,11 @@ judge(struct resolver *resolver, struct entry *entry, struct resolver_query *que
         if (entry->failed && now < entry->retry_ms)
             until = MIN(until, entry->retry_ms);
         else if (now >= entry->refresh_ms)
-            enqueue(resolver, entry, query->urgent);
+            enqueue(resolver, entry);
     } else if (!entry->failed || (now < entry->limit_ms && !entry->known)) {
         if (entry->failed && now < entry->retry_ms && entry->work == WORK_NONE)
             return -EAGAIN;
-        enqueue(resolver, entry, query->urgent);
+        enqueue(resolver, entry);
         return wait_for(resolver, entry, query->wait);
     } else {
         counts = now < entry->limit_ms;
@@ -247,7 +251,7 @@ judge(struct resolver *resolver, struct entry *entry, struct resolver_query *que
         if (counts)
             until = MIN(until, entry->limit_ms);
         if (now >= entry->retry_ms)
-            enqueue(resolver, entry, query->urgent);
+            enqueue(resolver, entry);
     }
     query->until_ms = MIN(query->until_ms, until);
     return counts;
@@ -339,6 +343,15 @@ have_successor(struct resolver *resolver)
         start_thread(resolver);
 }
 
+/* NULL: there is none, or none that may be asked now; it is looked at again when one of those under way is answered. */
+static struct entry *
+next_question(struct resolver *resolver)
+{
+    struct entry *entry = TAILQ_FIRST(&resolver->queue);
+
+    return entry == NULL || entry->urgent || resolver->others < resolver->others_max ? entry : NULL;
+}
+
 /* Answer one question; the lock is held before and after. */
 static void
 work_on(struct resolver *resolver, struct entry *entry)
@@ -349,6 +362,7 @@ work_on(struct resolver *resolver, struct entry *entry)
 
     TAILQ_REMOVE(&resolver->queue, entry, queue);
     entry->work = WORK_ASKED;
+    resolver->others += !entry->urgent;
     have_successor(resolver);
     pthread_mutex_unlock(&resolver->lock);
     err = resolver->user->ask(resolver->context, entry->key, &answer);
@@ -362,6 +376,7 @@ work_on(struct resolver *resolver, struct entry *entry)
     while (resolver->bytes > resolver->bytes_max && evict(resolver))
         continue;
     entry->work = WORK_NONE;
+    resolver->others -= !entry->urgent;
     wake_waiters(resolver, entry);
 }
 
@@ -400,7 +415,7 @@ resolver_main(void *arg)
 
     pthread_mutex_lock(&resolver->lock);
     while (!resolver->stopping) {
-        entry = TAILQ_FIRST(&resolver->queue);
+        entry = next_question(resolver);
         if (entry != NULL) {
             work_on(resolver, entry);
         } else {
@@ -440,6 +455,7 @@ resolver_new(const struct resolver_config *config, struct resolver **out)
     resolver->ttl_ms = config->ttl_ms;
     resolver->negative_ms = MIN(config->ttl_ms / NEGATIVE_PART, NEGATIVE_MAX_MS);
     resolver->stale_ms = MAX(config->stale_ms, config->ttl_ms);
+    resolver->others_max = RESOLVER_THREADS - config->reserved;
     resolver->entries_max = config->entries;
     resolver->bytes_max = config->bytes;
     resolver->waiting_max = config->waiting;

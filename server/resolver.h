@@ -3,9 +3,9 @@
  * and groups.h have in common.
  *
  * A question is a key of bytes. A few threads call the user's ask(), so that one slow answer does not hold up all
- * questions; all others see a bounded cache. What is not known yet
- * is asked for, and a call waits by having a message posted to its loop. An answer is good for ttl_ms and is asked for
- * again a little before that, if it is still wanted. "There is none" is an answer, kept for a shorter time.
+ * questions; everybody else sees a bounded cache. What is not known yet is asked for, and a call waits by having a message
+ * posted to its loop. An answer is good for ttl_ms and is asked for again a little before that, if it is still wanted.
+ * "There is none" is an answer, kept for a shorter time.
  *
  * A failing source is no answer: the last good one is kept until stale_ms after it came. A question that has never been
  * answered stays open for as long; the caller is told to come again meanwhile. After that it counts as "none", until the
@@ -55,6 +55,7 @@ struct resolver_user {
 struct resolver_config {
     const struct resolver_user *user;
     void *context;
+    unsigned reserved;                  /* threads that take urgent questions only; fewer than RESOLVER_THREADS */
     uint32_t entries;                   /* questions that are remembered */
     size_t bytes;                       /* in all answers that are remembered */
     uint64_t ttl_ms;
@@ -74,7 +75,7 @@ struct resolver_wait {
 struct resolver_query {
     const void *key;
     size_t key_len;
-    bool urgent;                        /* goes before those that are not; the same each time for the same key */
+    bool urgent;                        /* goes before those that are not; always the same for the same key */
     struct resolver_wait *wait;         /* NULL: the caller cannot wait */
     uint64_t until_ms;                  /* lowered to the time when the answer has to be asked for again */
 };

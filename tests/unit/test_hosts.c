@@ -600,6 +600,26 @@ only_so_many_questions_are_asked_at_once(void **state)
     await_asked(rig, 2 * RESOLVER_THREADS);
 }
 
+/* Strangers whose names are slow to come: as many as there are threads for them, and more. */
+static void
+slow_names_of_strangers_do_not_hold_up_those_of_the_exports(void **state)
+{
+    struct rig *rig = *state;
+    char name[32];
+
+    fake_address(&rig->fake, "client", "10.0.0.1");
+    fake_block(&rig->fake, true);
+    fake_except(&rig->fake, "client");
+    for (int i = 0; i < 2 * RESOLVER_THREADS; i++) {
+        snprintf(name, sizeof(name), "10.1.0.%d", i);
+        ask(rig, hosts_name_matches, "*", name);
+    }
+    fake_wait_blocked(&rig->fake, RESOLVER_THREADS - 1);
+    assert_int_equal(learn(rig, hosts_has_address, "client", "10.0.0.1"), 1);
+    fake_block(&rig->fake, false);
+    await_asked(rig, 2 * RESOLVER_THREADS + 1);
+}
+
 static void
 names_of_the_exports_go_before_those_of_strangers(void **state)
 {
@@ -611,11 +631,14 @@ names_of_the_exports_go_before_those_of_strangers(void **state)
         snprintf(name, sizeof(name), "10.1.0.%d", i);
         ask(rig, hosts_name_matches, "*", name);
     }
+    fake_wait_blocked(&rig->fake, RESOLVER_THREADS - 1);
+    hosts_prefetch(rig->hosts, "first");                /* has a thread that takes no address of a stranger */
     fake_wait_blocked(&rig->fake, RESOLVER_THREADS);
-    hosts_prefetch(rig->hosts, "client");
+    assert_string_equal(rig->fake.first[RESOLVER_THREADS - 1], "first");
+    hosts_prefetch(rig->hosts, "second");
     fake_except(&rig->fake, "10.1.0.0");
     await_asked(rig, RESOLVER_THREADS + 1);
-    assert_string_equal(rig->fake.first[RESOLVER_THREADS], "client");
+    assert_string_equal(rig->fake.first[RESOLVER_THREADS], "second");
 }
 
 static void
@@ -677,6 +700,7 @@ main(void)
         TEST(a_cache_full_of_open_questions_takes_no_more),
         TEST(a_slow_answer_holds_up_no_other),
         TEST(only_so_many_questions_are_asked_at_once),
+        TEST(slow_names_of_strangers_do_not_hold_up_those_of_the_exports),
         TEST(names_of_the_exports_go_before_those_of_strangers),
         TEST(what_is_fetched_ahead_is_there),
         TEST(the_machine_knows_localhost),
