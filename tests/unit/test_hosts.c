@@ -582,24 +582,6 @@ a_slow_answer_holds_up_no_other(void **state)
     waiter_fini(&slow);
 }
 
-static void
-only_so_many_questions_are_asked_at_once(void **state)
-{
-    struct rig *rig = *state;
-    char name[32];
-
-    fake_block(&rig->fake, true);
-    for (int i = 0; i < 2 * RESOLVER_THREADS; i++) {
-        snprintf(name, sizeof(name), "host%d", i);
-        hosts_prefetch(rig->hosts, name);
-    }
-    fake_wait_blocked(&rig->fake, RESOLVER_THREADS);
-    usleep(20000);
-    assert_int_equal(atomic_load(&rig->fake.asked), RESOLVER_THREADS);
-    fake_block(&rig->fake, false);
-    await_asked(rig, 2 * RESOLVER_THREADS);
-}
-
 /* Strangers whose names are slow to come: as many as there are threads for them, and more. */
 static void
 slow_names_of_strangers_do_not_hold_up_those_of_the_exports(void **state)
@@ -699,7 +681,6 @@ main(void)
         TEST(the_cache_is_bounded_and_forgets_what_was_used_least_recently),
         TEST(a_cache_full_of_open_questions_takes_no_more),
         TEST(a_slow_answer_holds_up_no_other),
-        TEST(only_so_many_questions_are_asked_at_once),
         TEST(slow_names_of_strangers_do_not_hold_up_those_of_the_exports),
         TEST(names_of_the_exports_go_before_those_of_strangers),
         TEST(what_is_fetched_ahead_is_there),
