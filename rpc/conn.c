@@ -6,22 +6,20 @@
  * record that is incomplete moves on. Of a large record no more is read than its end and a few KiB, so that its bytes
  * land where they will stay. A connection that has nothing to say holds no buffer.
  *
- * Sending: replies are stored one after the other in a chunk; the queue is a list of stretches of chunks and of lent
- * payloads. All of it leaves in one sendmsg() before the loop sleeps.
+ * Sending: replies gather in a queue (send_queue.h). All of it leaves in one sendmsg() before the loop sleeps.
  */
 #include "rpc/conn.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/param.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "rpc/message.h"
 #include "rpc/record.h"
+#include "rpc/send_queue.h"
 #include "rpc/source.h"
 
 #define RECEIVE_BYTES ((size_t)256 << 10)   /* of a receive buffer for small calls */
@@ -29,23 +27,11 @@
 #define LARGE_BYTES ((size_t)64 << 10)      /* records from here on are received on their own */
 #define AHEAD_BYTES ((size_t)4 << 10)       /* read beyond the end of a large record */
 #define STASH_BYTES ((size_t)4 << 10)       /* part of a record that is worth moving to a small buffer meanwhile */
-#define CHUNK_BYTES ((size_t)64 << 10)
-#define COPY_BYTES ((size_t)4 << 10)        /* lent payloads up to here are copied */
 #define TURN_CALLS 256                      /* cut from one connection before others have their turn */
 #define TURN_READS 8
-#define SCARCE_CALLS 16                 /* of one connection while calls are scarce */
-#define SEND_IOVS 256
-#define SEGMENTS_PER_REPLY 3
-#define MOVED_MIN ((size_t)64 << 10)    /* bytes between two looks at a connection that sits on memory */
+#define SCARCE_CALLS 16                     /* of one connection while calls are scarce */
+#define MOVED_MIN ((size_t)64 << 10)        /* bytes between two looks at a connection that sits on memory */
 #define STARVED_MAX 1000                    /* retries; then a connection that sits on memory is closed */
-
-/* Bytes to be sent: in a buffer, or in a pipe. */
-struct segment {
-    struct buf *buf;
-    const uint8_t *data;
-    size_t len;
-    struct pipe *pipe;
-};
 
 struct conn {
     struct call_source source;
@@ -65,11 +51,7 @@ struct conn {
     size_t in_start, in_end;            /* received and not cut yet */
     size_t expected;                    /* length of the last record with its mark, if that was large; else 0 */
 
-    struct buf *chunk;
-    size_t chunk_used;
-    struct segment *segments;
-    size_t first_segment, nsegments, segments_max;
-    uint64_t queued_bytes;
+    struct send_queue out;
 };
 
 static const struct call_source_ops conn_ops;
@@ -101,31 +83,12 @@ drop_input(struct conn *conn)
     conn->in_start = conn->in_end = 0;
 }
 
-static void
-drop_segment(struct segment *segment)
-{
-    buf_put(segment->buf);
-    if (segment->pipe != NULL)
-        pipe_put(segment->pipe, segment->len);
-}
-
-static void
-drop_output(struct conn *conn)
-{
-    for (size_t i = 0; i < conn->nsegments; i++)
-        drop_segment(&conn->segments[conn->first_segment + i]);
-    conn->first_segment = conn->nsegments = 0;
-    conn->queued_bytes = 0;
-}
-
-/* The chunk stays while there are replies in it, sent or begun. */
+/* Memory for replies stays while there are any, queued or begun. */
 static void
 rest_output(struct conn *conn)
 {
-    if (conn->nsegments > 0 || conn->source.replying != NULL)
-        return;
-    buf_put(conn->chunk);
-    conn->chunk = NULL;
+    if (conn->source.replying == NULL)
+        send_queue_rest(&conn->out);
 }
 
 static void
@@ -139,7 +102,7 @@ conn_close(struct call_source *source)
     loop_unwatch(transport->loop, &conn->watch);
     close(conn->fd);
     drop_input(conn);
-    drop_output(conn);
+    send_queue_drop(&conn->out);
     rest_output(conn);
     atomic_fetch_sub_explicit(&transport->private->shared->connections, 1, memory_order_relaxed);
     atomic_store_explicit(&transport->connections, transport->connections - 1, memory_order_relaxed);
@@ -152,8 +115,7 @@ conn_free(struct call_source *source)
 {
     struct conn *conn = conn_of(source);
 
-    rest_output(conn);
-    free(conn->segments);
+    send_queue_fini(&conn->out);
     free(conn);
 }
 
@@ -231,7 +193,7 @@ calls_max(const struct conn *conn)
 static uint64_t
 reply_bytes(const struct conn *conn)
 {
-    return conn->queued_bytes + conn->source.expected_bytes;
+    return conn->out.bytes + conn->source.expected_bytes;
 }
 
 static bool
@@ -403,178 +365,27 @@ conn_resume(struct call_source *source)
 static uint8_t *
 conn_space(struct call_source *source, size_t bytes)
 {
-    struct conn *conn = conn_of(source);
-    size_t need = RECORD_MARK_BYTES + bytes + wire_padding(1);
-    struct segment *segments;
-    struct buf *chunk;
-
-    if (conn->first_segment + conn->nsegments + SEGMENTS_PER_REPLY > conn->segments_max) {
-        if (conn->first_segment > 0 && conn->nsegments + SEGMENTS_PER_REPLY <= conn->segments_max / 2) {
-            memmove(conn->segments, conn->segments + conn->first_segment, conn->nsegments * sizeof(*conn->segments));
-            conn->first_segment = 0;
-        } else {
-            size_t max = MAX(32, 2 * conn->segments_max);
-
-            segments = realloc(conn->segments, max * sizeof(*segments));
-            if (segments == NULL)
-                return NULL;
-            conn->segments = segments;
-            conn->segments_max = max;
-        }
-    }
-    if (conn->chunk == NULL || conn->chunk->capacity - conn->chunk_used < need) {
-        chunk = buf_get(source->transport->buffers, MAX(CHUNK_BYTES, need));
-        if (chunk == NULL)
-            return NULL;
-        buf_put(conn->chunk);
-        conn->chunk = chunk;
-        conn->chunk_used = 0;
-    }
-    return conn->chunk->data + conn->chunk_used + RECORD_MARK_BYTES;
-}
-
-/* Queue bytes; takes over no reference. */
-static void
-add_segment(struct conn *conn, struct buf *buf, const uint8_t *data, size_t len)
-{
-    struct segment *segment = &conn->segments[conn->first_segment + conn->nsegments];
-
-    conn->queued_bytes += len;
-    if (conn->nsegments > 0 && segment[-1].buf == buf && segment[-1].data + segment[-1].len == data) {
-        segment[-1].len += len;
-        return;
-    }
-    *segment = (struct segment){ .buf = buf_ref(buf), .data = data, .len = len };
-    conn->nsegments++;
-}
-
-/* Queue what is in a pipe; takes it over. */
-static void
-add_pipe(struct conn *conn, struct pipe *pipe, size_t len)
-{
-    conn->segments[conn->first_segment + conn->nsegments] = (struct segment){ .pipe = pipe, .len = len };
-    conn->nsegments++;
-    conn->queued_bytes += len;
+    return send_queue_space(&conn_of(source)->out, source->transport->buffers, bytes);
 }
 
 static void
 conn_send(struct call_source *source, struct call *call)
 {
-    struct conn *conn = conn_of(source);
-    uint8_t *start = call->reply_start - RECORD_MARK_BYTES;
-    size_t len = (size_t)(call->reply.p - start);
-    size_t padding = wire_padding(call->payload_len);
-    uint32_t mark = htobe32(RECORD_LAST | (uint32_t)(len - RECORD_MARK_BYTES + call->payload_len + padding));
-
-    if (source->is_closed)
-        return;
-    memcpy(start, &mark, sizeof(mark));
-    conn->chunk_used += len;
-    if (call->payload_len == 0) {
-        add_segment(conn, conn->chunk, start, len);
-    } else if (call->pipe == NULL && call->payload_len <= COPY_BYTES &&
-               conn->chunk->capacity - conn->chunk_used >= call->payload_len + padding) {
-        memcpy(start + len, call->payload_data, call->payload_len);
-        memset(start + len + call->payload_len, 0, padding);
-        conn->chunk_used += call->payload_len + padding;
-        add_segment(conn, conn->chunk, start, len + call->payload_len + padding);
-    } else {
-        add_segment(conn, conn->chunk, start, len);
-        if (call->pipe != NULL)
-            add_pipe(conn, call->pipe, call->payload_len);
-        else
-            add_segment(conn, call->payload, call->payload_data, call->payload_len);
-        call->pipe = NULL;
-        if (padding > 0) {
-            memset(start + len, 0, padding);
-            conn->chunk_used += padding;
-            add_segment(conn, conn->chunk, start + len, padding);
-        }
-    }
-}
-
-/* n bytes of the queue have left. */
-static void
-sent(struct conn *conn, size_t n)
-{
-    stat_add(&conn->source.transport->stats.bytes_out, n);
-    conn->queued_bytes -= n;
-    conn->moved_bytes += n;
-    while (n > 0) {
-        struct segment *segment = &conn->segments[conn->first_segment];
-
-        if (n < segment->len) {
-            if (segment->pipe == NULL)
-                segment->data += n;
-            segment->len -= n;
-            return;
-        }
-        n -= segment->len;
-        segment->len = 0;
-        drop_segment(segment);
-        conn->first_segment++;
-        conn->nsegments--;
-    }
-    if (conn->nsegments == 0)
-        conn->first_segment = 0;
-}
-
-/* Send the stretches in memory that are first in the queue; *total: how many bytes they are. As sendmsg(2). */
-static ssize_t
-send_memory(struct conn *conn, size_t *total)
-{
-    struct iovec iov[SEND_IOVS];
-    struct msghdr msg = { .msg_iov = iov };
-    const struct segment *segment = &conn->segments[conn->first_segment];
-    const struct segment *end = segment + MIN(conn->nsegments, SEND_IOVS);
-
-    *total = 0;
-    for (; segment < end && segment->pipe == NULL; segment++) {
-        iov[msg.msg_iovlen].iov_base = (void *)(uintptr_t)segment->data;
-        iov[msg.msg_iovlen].iov_len = segment->len;
-        msg.msg_iovlen++;
-        *total += segment->len;
-    }
-    return sendmsg(conn->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL | (segment < end ? MSG_MORE : 0));
-}
-
-/* The same with the pipe that is first. */
-static ssize_t
-send_pipe(struct conn *conn, size_t *total)
-{
-    const struct segment *segment = &conn->segments[conn->first_segment];
-
-    *total = segment->len;
-    return splice(segment->pipe->out, NULL, conn->fd, NULL, segment->len,
-                  SPLICE_F_NONBLOCK | (conn->nsegments > 1 ? SPLICE_F_MORE : 0));
+    if (!source->is_closed)
+        send_queue_add(&conn_of(source)->out, call);
 }
 
 /* Send all that the socket takes. Returns 0 or -errno when the connection is broken. */
 static int
 write_out(struct conn *conn)
 {
-    size_t total;
-    ssize_t n;
+    size_t sent;
+    int err = send_queue_write(&conn->out, conn->fd, &sent);
 
-    while (conn->nsegments > 0) {
-        if (conn->segments[conn->first_segment].pipe != NULL)
-            n = send_pipe(conn, &total);
-        else
-            n = send_memory(conn, &total);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
-            return -errno;
-        if (n == 0)
-            return -EIO;                /* a pipe with less in it than was promised */
-        if (n > 0)
-            sent(conn, (size_t)n);
-        if (n < 0 || (size_t)n < total) {
-            conn->blocked = true;
-            break;
-        }
-    }
-    return 0;
+    stat_add(&conn->source.transport->stats.bytes_out, sent);
+    conn->moved_bytes += sent;
+    conn->blocked = err == -EAGAIN;
+    return conn->blocked ? 0 : err;
 }
 
 /* Let go of input buffers that hold nothing, or too little. */
@@ -596,7 +407,7 @@ conn_flush(struct call_source *source)
 {
     struct conn *conn = conn_of(source);
 
-    if (conn->nsegments > 0 && !conn->blocked && write_out(conn) < 0) {
+    if (!send_queue_is_empty(&conn->out) && !conn->blocked && write_out(conn) < 0) {
         conn_close(source);
         return;
     }
@@ -606,8 +417,8 @@ conn_flush(struct call_source *source)
     }
     rest_output(conn);
     rest_input(conn);
-    if (conn->eof && source->outstanding == 0 && conn->nsegments == 0 && !source->is_ready && !source->is_starved &&
-        !conn->throttled) {
+    if (conn->eof && source->outstanding == 0 && send_queue_is_empty(&conn->out) && !source->is_ready &&
+        !source->is_starved && !conn->throttled) {
         conn_close(source);
         return;
     }
@@ -626,7 +437,7 @@ conn_stop(struct call_source *source)
 static bool
 conn_sent(const struct call_source *source)
 {
-    return ((const struct conn *)source)->nsegments == 0;
+    return send_queue_is_empty(&((const struct conn *)source)->out);
 }
 
 /* Replies that are not taken, or a call that does not go on; calls under way are for us to end. */
@@ -635,7 +446,7 @@ conn_stalled(struct call_source *source)
 {
     struct conn *conn = conn_of(source);
     bool slow = conn->moved_bytes < MOVED_MIN;
-    bool holds = conn->nsegments > 0 || (source->outstanding == 0 && conn_held(conn) > STASH_BYTES);
+    bool holds = !send_queue_is_empty(&conn->out) || (source->outstanding == 0 && conn_held(conn) > STASH_BYTES);
 
     conn->moved_bytes = 0;
     return slow && holds;
@@ -646,7 +457,7 @@ conn_idle(const struct call_source *source)
 {
     const struct conn *conn = (const struct conn *)source;
 
-    return source->outstanding == 0 && conn->nsegments == 0 && conn_held(conn) == 0 && !source->is_ready;
+    return source->outstanding == 0 && send_queue_is_empty(&conn->out) && conn_held(conn) == 0 && !source->is_ready;
 }
 
 static const struct call_source_ops conn_ops = {
