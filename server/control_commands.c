@@ -23,7 +23,7 @@ const struct control_command control_commands[] = {
       .help = "Tell what the server is and how it is doing." },
     { "stats", .run = control_stats, .print = control_print_stats,
       .help = "Print the counters since the start: calls, bytes, procedures and how they ended, flushes, threads, "
-              "buffers, mounts." },
+              "buffers, log, mounts." },
     { "show", { OPTIONAL("key") }, control_show, control_print_settings,
       .help = "Print the settings, or one of them; those marked with * can be changed with set." },
     { "set", { ARGUMENT("key"), ARGUMENT("value") }, control_set, NULL,

@@ -114,6 +114,7 @@ control_print_stats(FILE *out, const json_t *result)
     print_numbers(out, "flushes", json_object_get(result, "flushes"));
     print_numbers(out, "threads", json_object_get(result, "pool"));
     print_numbers(out, "buffers", json_object_get(result, "buffers"));
+    print_numbers(out, "log lines", json_object_get(result, "log"));
     fprintf(out, "mounts                 %15" PRIu64 "\n", number(result, "mounts"));
     fprintf(out, "unknown errors         %15" PRIu64 "\n", number(result, "unknown_errors"));
 }

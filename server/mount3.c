@@ -119,9 +119,9 @@ log_mount(const struct mount3_call *call, int err)
     log_quote(path, sizeof(path), call->path, call->path_len);
     peer_format(&call->rpc.peer, &peer);
     if (err == 0)
-        log_info(log, "%s mounts %s", peer.text, path);
+        log_limited(log, LOG_MOUNTS, "%s mounts %s", peer.text, path);
     else
-        log_info(log, "%s may not mount %s: %s", peer.text, path, strerror(-err));
+        log_limited(log, LOG_REFUSED_MOUNTS, "%s may not mount %s: %s", peer.text, path, strerror(-err));
 }
 
 /* Version 1 has handles of 32 bytes, always; its status is an errno, of the same numbers where they matter. */

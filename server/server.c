@@ -362,7 +362,9 @@ server_new(const struct server_config *config, struct server **out, char *error,
         return server_explain(-ENOMEM, "the server", error, error_size);
     pthread_mutex_init(&server->lock, NULL);
     server->started_ms = server_now_ms();
+    log_meter_init(&server->log_meter, config->settings->log_limit, server_now_ms);
     server->log = config->log;
+    server->log.meter = &server->log_meter;
     err = settings_copy(&server->settings, config->settings);
     server->settings.log_level = config->log.level;      /* what is in force, whoever chose it */
     if (err == 0)
@@ -420,6 +422,7 @@ server_free(struct server *server)
     drc_free(server->drc);
     if (server->mounts != NULL && mount_list_save(server->mounts, server->state) < 0)
         log_warn(&server->log, "the MOUNT list cannot be kept in %s", state_dir(server->state));
+    log_catch_up(&server->log, true);
     mount_list_free(server->mounts);
     exports_put(server->exports);
     if (server->state != NULL)
@@ -427,6 +430,7 @@ server_free(struct server *server)
     server_source_fini(&server->source);
     free(server->warnings);
     settings_fini(&server->settings);
+    log_meter_fini(&server->log_meter);
     pthread_mutex_destroy(&server->lock);
     free(server);
 }

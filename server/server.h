@@ -32,7 +32,7 @@ struct server_config {
     struct exports_source exports;      /* copied */
     const struct sockaddr_storage *addresses;   /* to listen on; none: all */
     size_t naddresses;
-    struct log log;
+    struct log log;                     /* copied; its meter is the server's own */
     const struct hosts_source *hosts;   /* where host names are looked up; NULL: on this machine */
     const struct groups_source *groups; /* where groups of users are looked up; NULL: on this machine */
     bool control;                       /* open a control socket in the state directory (control.h) */
@@ -73,6 +73,7 @@ struct server_stats {
     uint64_t flushes, flushed_calls;    /* of the exports that are served now: flushes, and the calls they served */
     uint64_t buffer_bytes, buffer_bytes_max;
     size_t mounts;                      /* entries of the MOUNT list */
+    uint64_t log_lost, log_left_out;    /* lines: that could not be written, that were too many */
 };
 
 /*

@@ -35,6 +35,7 @@ struct source_copy {
 struct server {
     struct settings settings;           /* those that change while it runs: with the lock */
     struct log log;
+    struct log_meter log_meter;
     struct state *state;
     struct mount_list *mounts;
     struct hosts *hosts;

@@ -98,6 +98,8 @@ server_stats(struct server *server, struct server_stats *stats)
     add(&stats->buffer_bytes, &server->shared.transport.budget.used_bytes);
     stats->buffer_bytes_max = server->shared.transport.budget.max_bytes;
     stats->mounts = mount_list_count(server->mounts);
+    add(&stats->log_lost, &server->log_meter.lost);
+    add(&stats->log_left_out, &server->log_meter.left_out);
 }
 
 int
@@ -127,7 +129,9 @@ apply(struct server *server, const struct settings *changed, char *error, size_t
     }
     server->log.level = changed->log_level;
     server->settings.threads = changed->threads;
+    server->log_meter.limit = changed->log_limit;
     server->settings.log_level = changed->log_level;
+    server->settings.log_limit = changed->log_limit;
     server->settings.drain_timeout = changed->drain_timeout;
     return 0;
 }

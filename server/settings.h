@@ -47,6 +47,7 @@ struct settings {
     uint64_t memory_bytes;              /* a memory: export's size */
     uint64_t memory_files;
     uint32_t log_level;                 /* enum log_level */
+    uint32_t log_limit;                 /* lines of one kind in ten seconds (LOG_WINDOW_MS); 0: all */
     char *state_dir;                    /* owned; NULL: the default of the user */
 };
 

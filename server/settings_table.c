@@ -94,6 +94,9 @@ const struct setting settings_table[] = {
       .help = "How many files and directories fit into a memory: export." },
     { "log_level", CHOICE(log_level, log_level_words), .initial = "info", .live = true,
       .help = "What is told on standard error: errors alone, or also warnings, notices, and each refused call." },
+    { "log_limit", NUMBER(log_limit, "lines", 0, 1000000), .initial = "100", .live = true,
+      .help = "How many mounts are told in ten seconds, and how many refused ones: clients can cause as many as they "
+              "like. Further ones are counted and told in one line; 0 tells all." },
     { "state_dir", STRING(state_dir), .initial = "",
       .help = "Directory for the handle key and lists; by default /var/lib/ringnfs for root, else ringnfs below "
               "$XDG_STATE_HOME or ~/.local/state." },

@@ -25,6 +25,7 @@ struct worker_private {
     int start_err;
     enum cred_mode cred_mode;
     struct loop_fd engine_watch;
+    struct loop_timer log_timer;
     SLIST_HEAD(, worker_listener) listeners;
     struct loop_message stop_listening_message;
     struct loop_message stop_message;
@@ -88,6 +89,18 @@ engine_ready(struct loop_fd *watch, int events)
     engine_reap(private->worker->engine);
 }
 
+/* What the log has not written so far; there may be no further line to say it with. */
+static void
+log_timer_fired(struct loop_timer *timer)
+{
+    struct worker_private *private =
+        (struct worker_private *)((char *)timer - offsetof(struct worker_private, log_timer));
+    struct worker *worker = private->worker;
+
+    log_catch_up(worker->shared->log, false);
+    loop_timer_start(worker->transport->loop, timer, LOG_WINDOW_MS, log_timer_fired);
+}
+
 static enum engine_type
 engine_type(enum setting_engine setting)
 {
@@ -118,10 +131,11 @@ set_up(struct worker *worker)
     if (err < 0)
         return err;
     err = transport_new(&transport, &worker->transport);
-    if (err == 0)
-        loop_watch(worker->transport->loop, &worker->private->engine_watch, engine_fd(worker->engine), EV_READ,
-                   engine_ready);
-    return err;
+    if (err < 0)
+        return err;
+    loop_watch(worker->transport->loop, &worker->private->engine_watch, engine_fd(worker->engine), EV_READ, engine_ready);
+    loop_timer_start(worker->transport->loop, &worker->private->log_timer, LOG_WINDOW_MS, log_timer_fired);
+    return 0;
 }
 
 static void

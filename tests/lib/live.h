@@ -50,6 +50,7 @@ struct live_options {
     void (*tune)(struct settings *settings);
     const struct hosts_source *hosts;   /* where the server looks up host names; NULL: on this machine */
     const struct groups_source *groups; /* where it looks up groups of users; likewise */
+    int log_fd;                         /* where it logs to; 0: errors alone, to standard error */
     bool everywhere;                    /* listens on all addresses, not only on 127.0.0.1 and ::1 */
 };
 

@@ -1,6 +1,7 @@
 /*
  * tests/live/test_mount.c - the MOUNT protocol, versions 3 and 1 (RFC 1813 section 5, RFC 1094 appendix A).
  */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "tests/lib/live.h"
@@ -351,6 +352,44 @@ secure_wants_a_port_below_1024(void **state)
 }
 
 static void
+log_one_line(struct settings *settings)
+{
+    settings->log_limit = 1;
+}
+
+static void
+refused_mounts_do_not_flood_the_log(void **state)
+{
+    enum { CALLS = 10 };
+    FILE *file = tmpfile();
+    const struct live_options options = { .tune = log_one_line, .log_fd = fileno(file) };
+    struct live *srv = live_start(((struct live *)*state)->config, &options);
+    uint64_t lines = 0, left_out = 0, more;
+    struct server_stats stats;
+    bool unlimited = false;
+    char line[1024];
+
+    for (unsigned i = 0; i < CALLS; i++)
+        assert_int_equal(live_mnt(srv, "/etc")->fhs_status, MNT3ERR_ACCES);
+    server_stats(srv->server, &stats);
+    assert_int_equal(server_set(srv->server, "log_limit", "0", line, sizeof(line)), 0);
+    assert_int_equal(live_mnt(srv, "/usr")->fhs_status, MNT3ERR_ACCES);
+    live_stop(srv);
+    rewind(file);
+    while (fgets(line, sizeof(line), file) != NULL) {
+        unlimited = unlimited || strstr(line, "may not mount /usr") != NULL;
+        lines += strstr(line, "may not mount /etc") != NULL;
+        if (sscanf(line, "ringnfsd: warning: %" SCNu64 " more line", &more) == 1)
+            left_out += more;
+    }
+    fclose(file);
+    assert_true(unlimited);
+    assert_true(left_out > 0);
+    assert_int_equal(stats.log_left_out, left_out);
+    assert_int_equal(lines + left_out, CALLS);
+}
+
+static void
 all_procedures_answer_over_udp_and_both_versions(void **state)
 {
     static const uint32_t versions[] = { MOUNT_V1, MOUNT_V3 };
@@ -427,6 +466,7 @@ main(void)
         cmocka_unit_test(export_follows_a_reload),
         cmocka_unit_test(two_exports_are_two_file_systems),
         cmocka_unit_test(secure_wants_a_port_below_1024),
+        cmocka_unit_test(refused_mounts_do_not_flood_the_log),
         cmocka_unit_test(all_procedures_answer_over_udp_and_both_versions),
         cmocka_unit_test(other_versions_and_procedures_are_told_apart),
     };

@@ -359,61 +359,6 @@ help_and_manual_page_have_each_setting(void **state)
     free(roff);
 }
 
-static void
-quoted_bytes_can_be_read(void **state)
-{
-    char out[32], small[8];
-
-    (void)state;
-    assert_string_equal(log_quote(out, sizeof(out), "a b", 3), "a b");
-    assert_string_equal(log_quote(out, sizeof(out), "a\n\0\\\xff", 5), "a\\012\\000\\134\\377");
-    assert_string_equal(log_quote(out, sizeof(out), "", 0), "");
-    assert_string_equal(log_quote(small, sizeof(small), "1234567", 7), "1234567");
-    assert_string_equal(log_quote(small, sizeof(small), "12345678", 8), "1234...");
-    assert_string_equal(log_quote(small, sizeof(small), "123\n\n", 5), "123...");
-}
-
-/* What has been written into a pipe. */
-static size_t
-read_pipe(int fd, char *out, size_t size)
-{
-    ssize_t n = read(fd, out, size - 1);
-
-    assert_true(n > 0);
-    out[n] = '\0';
-    return (size_t)n;
-}
-
-static void
-a_log_line_is_one_line_of_bounded_length(void **state)
-{
-    char out[2 * LOG_LINE_MAX], text[LOG_LINE_MAX + 100];
-    int ends[2];
-    struct log log = { .level = LOG_INFO_LEVEL };
-
-    (void)state;
-    assert_int_equal(pipe(ends), 0);
-    log.fd = ends[1];
-    log_debug(&log, "left out");
-    log_warn(&log, "%s", "one\ntwo\x1b[1m");
-    read_pipe(ends[0], out, sizeof(out));
-    assert_string_equal(out, "ringnfsd: warning: one?two?[1m\n");
-    memset(text, 'x', sizeof(text) - 1);
-    text[sizeof(text) - 1] = '\0';
-    log_info(&log, "%s", text);
-    assert_int_equal(read_pipe(ends[0], out, sizeof(out)), LOG_LINE_MAX);
-    assert_string_equal(out + LOG_LINE_MAX - 5, "x...\n");
-    log.timestamps = true;
-    log_error(&log, "late");
-    read_pipe(ends[0], out, sizeof(out));
-    assert_int_equal(out[4], '-');
-    assert_string_equal(out + strlen("2026-01-31T12:00:00.000"), "Z error late\n");
-    log.fd = -1;
-    log_error(&log, "to nobody");
-    close(ends[0]);
-    close(ends[1]);
-}
-
 static char directory[] = "/tmp/ringnfs-settings.XXXXXX";
 
 static int
@@ -448,8 +393,6 @@ main(void)
         cmocka_unit_test(mistakes_in_a_file_name_file_and_line),
         cmocka_unit_test(a_file_that_cannot_be_read_is_named),
         cmocka_unit_test(help_and_manual_page_have_each_setting),
-        cmocka_unit_test(quoted_bytes_can_be_read),
-        cmocka_unit_test(a_log_line_is_one_line_of_bounded_length),
     };
 
     return cmocka_run_group_tests(tests, enter_directory, leave_directory);
