@@ -36,6 +36,10 @@ extern const struct store_cred rig_bob;         /* somebody else */
 #define RIG_BOB 1002
 #define RIG_GROUP 2000                  /* nobody's first group */
 
+#define MODE(bits) ((struct store_setattr){ .set_mode = true, .mode = (bits) })
+#define SIZE(bytes) ((struct store_setattr){ .set_size = true, .size = (bytes) })
+#define NOTHING ((struct store_setattr){ 0 })
+
 /* An operation ready to be filled in. */
 struct store_op *rig_op(struct rig *rig, const struct store_cred *cred);
 

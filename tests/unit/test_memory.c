@@ -16,9 +16,6 @@
 #define MANY 200000
 #define THREADS 4
 #define ROUNDS 300
-#define NOTHING ((struct store_setattr){ 0 })
-#define SIZE(bytes) ((struct store_setattr){ .set_size = true, .size = (bytes) })
-#define MODE(bits) ((struct store_setattr){ .set_mode = true, .mode = (bits) })
 
 static struct rig rig_now;
 
