@@ -76,6 +76,7 @@ rig_down(void **state)
 {
     struct rig *rig = *state;
 
+    cred_revert();                      /* or the next store's threads would begin with the rights of the last caller */
     store_free(rig->store);
     engine_free(rig->engine);
     if (rig->pool != NULL)
