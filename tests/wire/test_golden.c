@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
+#include "tests/lib/bulk_codecs.h"
 #include "tests/lib/bytes.h"
-#include "xdr/bulk.h"
 #include "xdr/mount3.h"
 #include "xdr/nfs3.h"
 
@@ -74,52 +74,6 @@ struct golden {
 
 #define VERF_HEX "0102030405060708 "
 #define VERF     "\1\2\3\4\5\6\7\x8"
-
-#define GETTER(type) \
-    static bool \
-    get_##type(struct wire_in *in, void *args) \
-    { \
-        return bulk_get_##type(in, args); \
-    }
-GETTER(GETATTR3args)
-GETTER(SETATTR3args)
-GETTER(LOOKUP3args)
-GETTER(ACCESS3args)
-GETTER(READ3args)
-GETTER(WRITE3args)
-GETTER(CREATE3args)
-GETTER(REMOVE3args)
-GETTER(READDIR3args)
-GETTER(READDIRPLUS3args)
-GETTER(COMMIT3args)
-
-#define PUTTER(type) \
-    static void \
-    put_##type(struct wire_out *out, const void *res) \
-    { \
-        bulk_put_##type(out, res); \
-    }
-PUTTER(GETATTR3res)
-PUTTER(SETATTR3res)
-PUTTER(LOOKUP3res)
-PUTTER(ACCESS3res)
-PUTTER(WRITE3res)
-PUTTER(CREATE3res)
-PUTTER(REMOVE3res)
-PUTTER(READDIR3res)
-PUTTER(READDIRPLUS3res)
-PUTTER(COMMIT3res)
-
-/* The caller of bulk_put_READ3res() adds the data. */
-static void
-put_READ3res(struct wire_out *out, const void *value)
-{
-    const READ3res *res = value;
-
-    bulk_put_READ3res(out, res);
-    if (res->status == NFS3_OK)
-        wire_put_fixed(out, res->READ3res_u.resok.data.data_val, res->READ3res_u.resok.data.data_len);
-}
 
 #define ROW(what, type, hex, ...)     { what, (xdrproc_t)xdr_##type, &(type)__VA_ARGS__, hex, NULL, NULL }
 #define HOT_ARGS(what, type, hex, ...) { what, (xdrproc_t)xdr_##type, &(type)__VA_ARGS__, hex, get_##type, NULL }
