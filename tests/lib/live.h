@@ -32,6 +32,7 @@
 #define LIVE_GIDS_MAX 16
 #define LIVE_WAIT_MS 10000              /* longest wait for a reply */
 #define LIVE_MESSAGE_MAX (9 << 20)      /* bytes of a call or reply */
+#define LIVE_CALL_MAX 4096              /* bytes of a call that carries little */
 
 enum live_store { LIVE_DISK, LIVE_TMPFS, LIVE_MEMORY };
 
@@ -173,6 +174,12 @@ void live_put_header(struct wire_out *out, const struct live_header *header);
 size_t live_make_call(struct live *srv, uint8_t *out, size_t size, uint32_t prog, uint32_t vers, uint32_t proc,
                       xdrproc_t codec, const void *args);
 
+/* GETATTR of the export's root as such a call. */
+size_t live_getattr_call(struct live *srv, uint8_t call[LIVE_CALL_MAX]);
+
+/* A fragment of a record with its mark; returns its length. */
+size_t live_put_fragment(uint8_t *out, const void *bytes, size_t len, bool last);
+
 /* Raw bytes. Returns false when the connection is broken, or would block for longer than LIVE_WAIT_MS. */
 bool live_send(struct live_conn *conn, const void *bytes, size_t len);
 /* One message: over TCP as a record of one fragment. */
@@ -185,6 +192,10 @@ int live_parse_reply(struct live_conn *conn, const uint8_t *reply, size_t len, u
 
 /* Whether the server closes the connection within that time; what it sends until then is thrown away. */
 bool live_closes(struct live_conn *conn, int timeout_ms);
+/* The next reply is a success of NFS, to the call with this xid. */
+void live_assert_answered(struct live *srv, struct live_conn *conn, uint32_t xid);
+/* GETATTR over this connection is answered. */
+void live_assert_served(struct live *srv, struct live_conn *conn);
 /* The server answers a new client: it is alive. */
 void live_assert_alive(struct live *srv);
 
@@ -206,6 +217,9 @@ filename3 live_long_name(struct live *srv, char c, size_t len);
 sattr3 live_keep_all(void);                     /* changes nothing */
 sattr3 live_mode(uint32_t mode);                /* sets the mode only */
 sattr3 live_size(uint64_t size);
+sattr3 live_owner(uint32_t uid, uint32_t gid);  /* UINT32_MAX: as it was */
+sattr3 live_client_times(nfstime3 atime, nfstime3 mtime);
+sattr3 live_server_times(void);
 
 GETATTR3res *live_getattr(struct live *srv, const nfs_fh3 *file);
 SETATTR3res *live_setattr(struct live *srv, const nfs_fh3 *file, sattr3 attr);

@@ -124,6 +124,40 @@ live_size(uint64_t size)
     return attr;
 }
 
+sattr3
+live_client_times(nfstime3 atime, nfstime3 mtime)
+{
+    sattr3 attr = live_keep_all();
+
+    attr.atime.set_it = SET_TO_CLIENT_TIME;
+    attr.atime.set_atime_u.atime = atime;
+    attr.mtime.set_it = SET_TO_CLIENT_TIME;
+    attr.mtime.set_mtime_u.mtime = mtime;
+    return attr;
+}
+
+sattr3
+live_server_times(void)
+{
+    sattr3 attr = live_keep_all();
+
+    attr.atime.set_it = SET_TO_SERVER_TIME;
+    attr.mtime.set_it = SET_TO_SERVER_TIME;
+    return attr;
+}
+
+sattr3
+live_owner(uint32_t uid, uint32_t gid)
+{
+    sattr3 attr = live_keep_all();
+
+    attr.uid.set_it = uid != UINT32_MAX;
+    attr.uid.set_uid3_u.uid = uid;
+    attr.gid.set_it = gid != UINT32_MAX;
+    attr.gid.set_gid3_u.gid = gid;
+    return attr;
+}
+
 GETATTR3res *
 live_getattr(struct live *srv, const nfs_fh3 *file)
 {

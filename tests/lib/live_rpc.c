@@ -306,6 +306,49 @@ live_closes(struct live_conn *conn, int timeout_ms)
     return n == LIVE_CLOSED;
 }
 
+size_t
+live_getattr_call(struct live *srv, uint8_t call[LIVE_CALL_MAX])
+{
+    return live_make_call(srv, call, LIVE_CALL_MAX, NFS_PROGRAM, NFS_V3, NFSPROC3_GETATTR, (xdrproc_t)xdr_GETATTR3args,
+                          &(GETATTR3args){ srv->root });
+}
+
+size_t
+live_put_fragment(uint8_t *out, const void *bytes, size_t len, bool last)
+{
+    uint32_t mark = htobe32((uint32_t)len | (last ? RECORD_LAST : 0));
+
+    memcpy(out, &mark, 4);
+    if (len > 0)
+        memcpy(out + 4, bytes, len);
+    return len + 4;
+}
+
+void
+live_assert_answered(struct live *srv, struct live_conn *conn, uint32_t want)
+{
+    struct wire_in results;
+    const uint8_t *reply;
+    ssize_t received = live_receive(srv, conn, LIVE_WAIT_MS, &reply);
+    uint32_t xid;
+
+    if (received <= 0)
+        fail_msg("no reply (%zd)", received);
+    assert_int_equal(live_parse_reply(conn, reply, (size_t)received, &xid, &results), LIVE_SUCCESS);
+    assert_int_equal(wire_get_u32(&results), NFS3_OK);
+    assert_int_equal(xid, want);
+}
+
+void
+live_assert_served(struct live *srv, struct live_conn *conn)
+{
+    uint8_t call[LIVE_CALL_MAX];
+    size_t len = live_getattr_call(srv, call);
+
+    assert_true(live_send_message(conn, call, len));
+    live_assert_answered(srv, conn, srv->xid);
+}
+
 void
 live_assert_alive(struct live *srv)
 {
