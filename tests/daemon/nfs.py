@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A few NFSv3 calls for shell scripts, over a client of twenty lines.
+"""A few NFSv3 calls for shell scripts, over a small client.
 
 usage: nfs.py null PORT [PROTO [PROGRAM VERSION]]
        nfs.py mnt PORT PATH                     prints the handle in hex
@@ -19,38 +19,12 @@ import socket
 import struct
 import sys
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "lib"))
+import oncrpc  # noqa: E402
+from oncrpc import Refused, opaque  # noqa: E402
+
 NFS, MOUNT = 100003, 100005
-
-
-class Refused(Exception):
-    pass
-
-
-def opaque(data):
-    return struct.pack(">I", len(data)) + data + b"\0" * (-len(data) % 4)
-
-
-class Unpacker:
-    def __init__(self, data):
-        self.data, self.at = data, 0
-
-    def u32(self):
-        self.at += 4
-        return struct.unpack_from(">I", self.data, self.at - 4)[0]
-
-    def u64(self):
-        self.at += 8
-        return struct.unpack_from(">Q", self.data, self.at - 8)[0]
-
-    def opaque(self):
-        length = self.u32()
-        start = self.at
-        self.at += length + -length % 4
-        return self.data[start:start + length]
-
-    def skip_attributes(self):
-        if self.u32():
-            self.at += 84
 
 
 class Client:
@@ -61,50 +35,21 @@ class Client:
         self.socket.connect((host, port))
 
     def message(self, procedure, arguments=b""):
-        credential = struct.pack(">I", 0) + opaque(b"test") + struct.pack(">3I", os.getuid(), os.getgid(), 0)
-        return struct.pack(">6I", random.getrandbits(32), 0, 2, self.program, self.version, procedure) \
-            + struct.pack(">I", 1) + opaque(credential) + struct.pack(">2I", 0, 0) + arguments
+        who = oncrpc.credential(os.getuid(), os.getgid(), machine=b"test")
+        return oncrpc.call_message(random.getrandbits(32), self.program, self.version, procedure, who, arguments)
 
     def send(self, message):
         if self.stream:
-            message = struct.pack(">I", 0x80000000 | len(message)) + message
-        self.socket.sendall(message)
+            oncrpc.send_record(self.socket, message)
+        else:
+            self.socket.sendall(message)
 
     def receive(self):
-        if not self.stream:
-            return self.socket.recv(65536)
-        record, last = b"", False
-        while not last:
-            header = struct.unpack(">I", self.exactly(4))[0]
-            last = bool(header >> 31)
-            record += self.exactly(header & 0x7fffffff)
-        return record
-
-    def exactly(self, count):
-        data = bytearray()
-        while len(data) < count:
-            more = self.socket.recv(count - len(data))
-            if not more:
-                raise EOFError("the server closed the connection")
-            data += more
-        return bytes(data)
+        return oncrpc.receive_record(self.socket) if self.stream else self.socket.recv(65536)
 
     def call(self, procedure, arguments=b""):
         self.send(self.message(procedure, arguments))
-        return self.results(self.receive())
-
-    @staticmethod
-    def results(reply):
-        unpacker = Unpacker(reply)
-        unpacker.u32()
-        if (unpacker.u32(), unpacker.u32()) != (1, 0):
-            raise Refused("the call was denied")
-        unpacker.u32()
-        unpacker.opaque()
-        status = unpacker.u32()
-        if status:
-            raise Refused(f"accept_stat {status}")
-        return unpacker
+        return oncrpc.results(self.receive())
 
     def nfs(self, procedure, arguments):
         """-> the results behind the status"""
@@ -113,6 +58,11 @@ class Client:
         if status:
             raise Refused(f"status {status}")
         return results
+
+
+def skip_attributes(results):
+    if results.u32():
+        results.fixed(84)
 
 
 def handle_of(text):
@@ -146,7 +96,7 @@ def mode(port, handle):
 
 def read(port, handle):
     results = Client(int(port)).nfs(6, handle_of(handle) + struct.pack(">QI", 0, 65536))
-    results.skip_attributes()
+    skip_attributes(results)
     results.u32()
     results.u32()
     sys.stdout.buffer.write(results.opaque())
@@ -165,14 +115,13 @@ def entries(client, handle, plus):
     while not end:
         limits = struct.pack(">II", 65536, 1 << 20) if plus else struct.pack(">I", 65536)
         results = client.nfs(17 if plus else 16, handle_of(handle) + struct.pack(">Q", cookie) + verifier + limits)
-        results.skip_attributes()
-        verifier = results.data[results.at:results.at + 8]
-        results.at += 8
+        skip_attributes(results)
+        verifier = results.fixed(8)
         before = cookie
         while results.u32():
             fileid, name, cookie = results.u64(), results.opaque(), results.u64()
             if plus:
-                results.skip_attributes()
+                skip_attributes(results)
                 if results.u32():
                     results.opaque()
             yield name, fileid
@@ -196,7 +145,7 @@ def load(port, handle):
         client.send(client.message(7, write_arguments(handle, data, number * 4096)))
     try:
         while True:
-            client.results(client.receive())
+            oncrpc.results(client.receive())
             client.send(client.message(7, write_arguments(handle, data, random.randrange(256) * 4096)))
     except (EOFError, ConnectionError):
         pass

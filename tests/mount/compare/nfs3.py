@@ -5,8 +5,14 @@ times and without numbers of their own) or None.
 """
 import errno
 import itertools
+import os
 import socket
 import struct
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir, "lib"))
+import oncrpc  # noqa: E402
+from oncrpc import opaque  # noqa: E402
 
 NFS, MOUNT = 100003, 100005
 SERVER, SERVER6 = "192.0.2.1", "2001:db8::1"
@@ -25,9 +31,7 @@ class Caller:
 
     def __init__(self, name, uid=None, gid=None, gids=()):
         self.name = name
-        body = b"" if uid is None else struct.pack(">I", 0) + opaque(b"client") + \
-            struct.pack(f">{3 + len(gids)}I", uid, gid, len(gids), *gids)
-        self.credential = struct.pack(">I", 0 if uid is None else 1) + opaque(body)
+        self.credential = oncrpc.credential(uid, gid, gids)
 
 
 class Place:
@@ -38,10 +42,6 @@ class Place:
 
     def __str__(self):
         return self.address + ("" if self.privileged else " unprivileged")
-
-
-def opaque(data):
-    return struct.pack(">I", len(data)) + data + b"\0" * (-len(data) % 4)
 
 
 def text(name):
@@ -60,28 +60,9 @@ def sattr(mode=None, uid=None, gid=None, size=None, atime=None, mtime=None):
     return words
 
 
-class Unpacker:
-    def __init__(self, data):
-        self.data, self.at = data, 0
-
-    def u32(self):
-        self.at += 4
-        return struct.unpack_from(">I", self.data, self.at - 4)[0]
-
-    def u64(self):
-        self.at += 8
-        return struct.unpack_from(">Q", self.data, self.at - 8)[0]
-
-    def opaque(self):
-        length = self.u32()
-        start = self.at
-        self.at += length + -length % 4
-        return self.data[start:start + length]
-
+class Results(oncrpc.Unpacker):
     def attributes(self):
-        kind, mode, nlink, uid, gid = struct.unpack_from(">5I", self.data, self.at)
-        size = struct.unpack_from(">Q", self.data, self.at + 20)[0]
-        self.at += 84
+        kind, mode, nlink, uid, gid, size = struct.unpack_from(">5IQ", self.fixed(84))
         words = [TYPES[kind], f"{mode:o}", f"{uid}:{gid}", f"nlink {nlink}"]
         return " ".join(words + ([f"size {size}"] if TYPES[kind] in ("file", "symlink") else []))
 
@@ -90,7 +71,7 @@ class Unpacker:
 
     def wcc(self):
         if self.u32():
-            self.at += 24
+            self.fixed(24)
         return self.post_op()
 
 
@@ -122,38 +103,15 @@ class Server:
         if key not in self.connections:
             self.connections[key] = self.connect(program, place)
         connection, xid = self.connections[key], next(self.xids)
-        message = struct.pack(">6I", xid, 0, 2, program, 3, procedure) + caller.credential + bytes(8) + arguments
+        message = oncrpc.call_message(xid, program, 3, procedure, caller.credential, arguments)
         try:
-            connection.sendall(struct.pack(">I", 0x80000000 | len(message)) + message)
-            reply = self.receive(connection)
+            oncrpc.send_record(connection, message)
+            return None, oncrpc.results(oncrpc.receive_record(connection), xid, Results)
+        except oncrpc.Refused as error:
+            return str(error), None
         except (EOFError, TimeoutError) as error:
             self.connections.pop(key).close()
             return f"no reply ({error})", None
-        results = Unpacker(reply)
-        assert results.u32() == xid and results.u32() == 1
-        if results.u32():
-            return f"denied {struct.unpack_from('>2I', reply, 12)}", None
-        results.u32()
-        results.opaque()
-        accepted = results.u32()
-        return (f"accept_stat {accepted}", None) if accepted else (None, results)
-
-    @staticmethod
-    def receive(connection):
-        def exactly(count):
-            data = b""
-            while len(data) < count:
-                more = connection.recv(count - len(data))
-                if not more:
-                    raise EOFError("connection closed")
-                data += more
-            return data
-
-        record, header = b"", 0
-        while not header >> 31:
-            header = struct.unpack(">I", exactly(4))[0]
-            record += exactly(header & 0x7fffffff)
-        return record
 
     def mnt(self, path, place, caller):
         """-> (status, flavours, handle)"""
@@ -171,7 +129,7 @@ class Server:
         return status, decode(results) if decode and status == "OK" else None
 
     def getattr(self, handle, place, caller):
-        return self.nfs(1, place, caller, opaque(handle), Unpacker.attributes)
+        return self.nfs(1, place, caller, opaque(handle), Results.attributes)
 
     def setattr(self, handle, place, caller, **attributes):
         return self.nfs(2, place, caller, opaque(handle) + sattr(**attributes) + bytes(4))
@@ -248,8 +206,7 @@ class Server:
             if status != "OK":
                 return status, None
             results.post_op()
-            verifier = results.data[results.at:results.at + 8]
-            results.at += 8
+            verifier = results.fixed(8)
             while results.u32():
                 results.u64()
                 name, cookie, attributes = results.opaque().decode(), results.u64(), None
