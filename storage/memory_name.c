@@ -225,22 +225,29 @@ lose_name(struct memory_store *store, struct memory_node *node)
         memory_touch(node);
 }
 
+/* The entry that an operation is to remove, which its caller may; what type it has is not looked at. */
+static int
+find_removable(struct memory_store *store, const struct store_op *op, struct memory_entry **entry)
+{
+    struct memory_node *dir = memory_node(op->node);
+    int err = search(store, dir, op->cred, op->name, op->name_len, entry);
+
+    if (err < 0)
+        return err;
+    return *entry == NULL ? -ENOENT : memory_may_remove(dir, (*entry)->node, op->cred);
+}
+
 int
 memory_remove(struct memory_store *store, struct store_op *op)
 {
     struct memory_node *dir = memory_node(op->node);
     struct memory_entry *entry;
     struct memory_node *node;
-    int err = search(store, dir, op->cred, op->name, op->name_len, &entry);
+    int err = find_removable(store, op, &entry);
 
     if (err < 0)
         return err;
-    if (entry == NULL)
-        return -ENOENT;
     node = entry->node;
-    err = memory_may_remove(dir, node, op->cred);
-    if (err < 0)
-        return err;
     if (S_ISDIR(node->mode))
         return -EISDIR;
     memory_dir_remove(store, dir, entry);
@@ -255,16 +262,11 @@ memory_rmdir(struct memory_store *store, struct store_op *op)
     struct memory_node *dir = memory_node(op->node);
     struct memory_entry *entry;
     struct memory_node *node;
-    int err = search(store, dir, op->cred, op->name, op->name_len, &entry);
+    int err = find_removable(store, op, &entry);
 
     if (err < 0)
         return err;
-    if (entry == NULL)
-        return -ENOENT;
     node = entry->node;
-    err = memory_may_remove(dir, node, op->cred);
-    if (err < 0)
-        return err;
     if (!S_ISDIR(node->mode))
         return -ENOTDIR;
     if (node->dir.entries > 0)
