@@ -1,9 +1,9 @@
 /*
- * tests/wire/test_golden.c - what RFC 1813 puts on the wire, byte for byte.
+ * tests/wire/test_golden.c - what RFC 1813, and NFSACL, put on the wire, byte for byte.
  *
- * The hex was written from the RFC's definitions, field by field, not taken from a program. Each row holds the same
- * message twice, as bytes and as a value: the value must encode to the bytes, and the bytes, decoded and encoded, must
- * come back. Calls are shown without the RPC header, replies from the status on.
+ * The hex was written from the RFC's definitions (nfs_acl.x for NFSACL), field by field, not taken from a program. Each
+ * row holds the same message twice, as bytes and as a value: the value must encode to the bytes, and the bytes, decoded
+ * and encoded, must come back. Calls are shown without the RPC header, replies from the status on.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +15,7 @@
 #include "tests/lib/bytes.h"
 #include "xdr/mount3.h"
 #include "xdr/nfs3.h"
+#include "xdr/nfs_acl.h"
 
 struct golden {
     const char *what;
@@ -62,6 +63,17 @@ struct golden {
 /* post_op_fh3 */
 #define POST_FH_HEX "00000001 " CHILD_HEX
 #define POST_FH     { TRUE, { CHILD } }
+
+/* secattr: the mask, the access ACL of a mode 0750 and the default ACL of another user; and one that has no entries */
+#define ACL_HEX     "0000000f 00000004 00000004 00000001 000003e8 00000007 00000004 000003e9 00000005 " \
+                    "00000010 00000000 00000005 00000020 00000000 00000000 " \
+                    "00000005 00000005 00001001 000003e8 00000007 00001002 000007d0 00000006 " \
+                    "00001004 000003e9 00000005 00001010 00000000 00000007 00001020 00000000 00000000 "
+#define ACL         { 0xf, 4, { 4, (aclent[]){ { 1, 1000, 7 }, { 4, 1001, 5 }, { 16, 0, 5 }, { 32, 0, 0 } } }, \
+                      5, { 5, (aclent[]){ { 0x1001, 1000, 7 }, { 0x1002, 2000, 6 }, { 0x1004, 1001, 5 }, \
+                                          { 0x1010, 0, 7 }, { 0x1020, 0, 0 } } } }
+#define COUNT_HEX   "00000002 00000004 00000000 00000000 00000000 "
+#define COUNT       { NFS_ACLCNT, 4, { 0, NULL }, 0, { 0, NULL } }
 
 /* sattr3 with everything set: mode uid gid size, atime by the server, mtime by the client; and with nothing set */
 #define SATTR_HEX   "00000001 000001ed 00000001 000003e8 00000001 00000064 00000001 00000000 00000400 " \
@@ -221,6 +233,15 @@ static const struct golden rows[] = {
     HOT_RES("COMMIT reply", COMMIT3res, "00000000 " WCC_HEX VERF_HEX, { NFS3_OK, { .resok = { WCC, VERF } } }),
     HOT_RES("COMMIT failed", COMMIT3res, "00000045 " WCC_HEX, { NFS3ERR_DQUOT, { .resfail = { WCC } } }),
 
+    ROW("GETACL call", GETACL3args, FH_HEX "00000005", { FH, NFS_ACL | NFS_DFACL }),
+    ROW("GETACL reply", GETACL3res, "00000000 " ATTR_HEX ACL_HEX, { NFS3_OK, { .resok = { ATTR, ACL } } }),
+    ROW("GETACL reply, a number alone", GETACL3res, "00000000 " NO_ATTR_HEX COUNT_HEX,
+        { NFS3_OK, { .resok = { NO_ATTR, COUNT } } }),
+    ROW("GETACL failed", GETACL3res, "00002714 " ATTR_HEX, { NFS3ERR_NOTSUPP, { .resfail = { ATTR } } }),
+    ROW("SETACL call", SETACL3args, FH_HEX ACL_HEX, { FH, ACL }),
+    ROW("SETACL reply", SETACL3res, "00000000 " ATTR_HEX, { NFS3_OK, { .resok = { ATTR } } }),
+    ROW("SETACL failed", SETACL3res, "00000001 " ATTR_HEX, { NFS3ERR_PERM, { .resfail = { ATTR } } }),
+
     ROW("MOUNT MNT call, both versions", mount_dirpath, "00000007 2f6578706f7274 00", { 7, "/export" }),
     ROW("MOUNT v3 MNT reply", mountres3, "00000000 " FH_HEX "00000002 00000001 00000000",
         { MNT3_OK, { { { 4, "\xf0\x0d\xca\xfe" }, { 2, (int[]){ 1, 0 } } } } }),
@@ -375,6 +396,11 @@ numbers_of_programs_and_procedures_are_those_of_the_rfcs(void **state)
     assert_int_equal(MOUNTPROC3_UMNT, 3);
     assert_int_equal(MOUNTPROC3_UMNTALL, 4);
     assert_int_equal(MOUNTPROC3_EXPORT, 5);
+    assert_int_equal(NFS_ACL_PROGRAM, 100227);
+    assert_int_equal(NFS_ACL_V3, 3);
+    assert_int_equal(ACLPROC3_NULL, 0);
+    assert_int_equal(ACLPROC3_GETACL, 1);
+    assert_int_equal(ACLPROC3_SETACL, 2);
 }
 
 int
