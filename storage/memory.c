@@ -190,6 +190,7 @@ put(struct memory_node *node)
 static void
 free_contents(struct memory_store *store, struct memory_node *node)
 {
+    memory_acl_free(store, node);
     if (S_ISREG(node->mode)) {
         store->bytes -= MEMORY_PAGE * memory_pages_cut(&node->file.pages, 0);
     } else if (S_ISLNK(node->mode)) {
@@ -312,6 +313,8 @@ static const struct memory_kind {
     [STORE_FSSTAT]   = { .run = memory_fsstat },
     [STORE_COMMIT]   = { .run = memory_commit,  .wcc = true },
     [STORE_INSIDE]   = { .run = memory_inside },
+    [STORE_GETACL]   = { .run = memory_getacl },
+    [STORE_SETACL]   = { .run = memory_setacl,  .changes = true, .wcc = true },
 };
 
 static bool

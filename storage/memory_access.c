@@ -2,6 +2,7 @@
  * storage/memory_access.c - what a caller may do, by the rules of Linux with NFS's additions; ACCESS (RFC 1813 3.3.4)
  * and SETATTR (3.3.2).
  */
+#include "storage/acl.h"
 #include "storage/memory_private.h"
 
 static bool
@@ -32,6 +33,8 @@ memory_may(const struct memory_node *node, const struct store_cred *cred, unsign
 {
     if (is_root(cred))
         return !(wanted & MAY_EXEC) || S_ISDIR(node->mode) || (node->mode & 0111) != 0;
+    if (node->access_acl != NULL)
+        return acl_permits(node->access_acl, node->uid, node->gid, cred, wanted);
     return (wanted & ~class_bits(node, cred)) == 0;
 }
 
@@ -180,6 +183,8 @@ memory_change_attr(struct memory_store *store, struct memory_node *node, const s
         node->gid = set->gid;
     if (set->set_mode) {
         node->mode = (node->mode & S_IFMT) | (set->mode & 07777);
+        if (node->access_acl != NULL)
+            acl_chmod(node->access_acl, node->mode);
         if (!is_root(cred) && !cred_in_group(cred, node->gid))
             node->mode &= ~(uint32_t)S_ISGID;
     }

@@ -67,12 +67,14 @@ make(struct memory_store *store, struct store_op *op, uint32_t mode, size_t more
 
     if (err < 0)
         return err;
-    if (!memory_has_room(store, 1, op->name_len + more_bytes))
+    if (!memory_has_room(store, 1, op->name_len + more_bytes + 2 * memory_acl_bytes(dir->default_acl)))
         return -ENOSPC;
     err = memory_node_new(store, inherited_mode(dir, op->cred, mode), op->cred->uid, gid, &node);
     if (err < 0)
         return err;
-    err = memory_dir_add(store, dir, op->name, op->name_len, node);
+    err = memory_acl_inherit(store, dir, node);
+    if (err == 0)
+        err = memory_dir_add(store, dir, op->name, op->name_len, node);
     if (err < 0) {
         memory_node_remove(store, node);
         return err;

@@ -3,6 +3,7 @@
  *
  *     memory.c         the store, its nodes by id, the start of every operation
  *     memory_access.c  what a caller may do (no kernel decides it here), ACCESS, SETATTR
+ *     memory_acl.c     their ACLs, GETACL, SETACL
  *     memory_dir.c     a directory's entries, LOOKUP, READDIR
  *     memory_name.c    operations that make, remove and move names
  *     memory_pages.c   the pages of a sparse file
@@ -76,6 +77,8 @@ struct memory_node {
     uint32_t major, minor;
     uint64_t size;
     struct timespec atime, mtime, ctime;
+    struct store_acl *access_acl;       /* NULL: mode says it all */
+    struct store_acl *default_acl;      /* of a directory; NULL: none */
     union {
         struct memory_dir dir;
         struct memory_file file;
@@ -93,7 +96,7 @@ struct memory_store {
     struct memory_node **buckets;       /* nodes by fileid */
     size_t nbuckets;                    /* a power of 2 */
     uint64_t files;
-    uint64_t bytes;                     /* of pages, names and texts of links */
+    uint64_t bytes;                     /* of pages, names, texts of links, and ACLs */
     uint64_t last_fileid;
 };
 
@@ -128,7 +131,7 @@ void memory_fill_attr(const struct memory_node *node, struct store_attr *attr);
 
 /* memory_access.c */
 
-/* Whether the mode gives a caller all of these permissions. */
+/* Whether the mode, or the ACL, gives a caller all of these permissions. */
 bool memory_may(const struct memory_node *node, const struct store_cred *cred, unsigned wanted);
 
 /* The same for data of a regular file, where the owner may always and execute serves for read (RFC 1813 4.4). */
@@ -150,6 +153,20 @@ void memory_drop_setid(struct memory_node *node);
 int memory_setattr(struct memory_store *store, struct store_op *op);
 int memory_access(struct memory_store *store, struct store_op *op);
 int memory_inside(struct memory_store *store, struct store_op *op);
+
+/* memory_acl.c */
+
+/* What an ACL counts among the store's bytes; NULL: nothing. */
+uint64_t memory_acl_bytes(const struct store_acl *acl);
+
+/* Give a node that has just been made what it gets of its directory's default ACL. Returns 0 or -ENOMEM. */
+int memory_acl_inherit(struct memory_store *store, const struct memory_node *dir, struct memory_node *node);
+
+/* Free those of a node that goes away. */
+void memory_acl_free(struct memory_store *store, struct memory_node *node);
+
+int memory_getacl(struct memory_store *store, struct store_op *op);
+int memory_setacl(struct memory_store *store, struct store_op *op);
 
 /* memory_dir.c */
 

@@ -198,6 +198,8 @@ static const struct {
     [STORE_READDIR]  = { posix_readdir, true },
     [STORE_FSSTAT]   = { posix_fsstat, true },
     [STORE_INSIDE]   = { posix_inside, true },
+    [STORE_GETACL]   = { posix_getacl, true },
+    [STORE_SETACL]   = { posix_setacl, true },
 };
 
 /* A node that is open already needs no thread. */

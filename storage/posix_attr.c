@@ -240,9 +240,9 @@ same_time(const struct timespec *a, const struct timespec *b)
     return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* Flush attributes: of what is open for data or entries, else through a descriptor made for it. */
-static int
-flush_attributes(struct posix_store *ps, struct posix_node *node)
+/* Through what is open for data or entries, else through a descriptor made for it. */
+int
+posix_flush_attr(struct posix_store *ps, struct posix_node *node)
 {
     int fd, err = 0;
 
@@ -302,7 +302,7 @@ change_attributes(struct store_op *op, struct posix_node *node)
     }
     err = posix_apply(node->fd, set);
     if (err == 0 && op->sync)
-        err = flush_attributes(ps, node);
+        err = posix_flush_attr(ps, node);
     return err;
 }
 

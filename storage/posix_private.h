@@ -5,6 +5,7 @@
  * posix_node.c   ids, nodes, open descriptors and their cache
  * posix_paths.c  finding files by parent and name, where the kernel does not open handles for us
  * posix_attr.c   attributes, permissions, FSSTAT
+ * posix_acl.c    ACLs
  * posix_name.c   look-ups and all that makes, moves or removes names
  * posix_dir.c    READDIR
  * posix_data.c   READ, WRITE, COMMIT
@@ -226,6 +227,8 @@ int posix_attr(struct posix_node *node, struct store_attr *attr);
 /* A change of a node begins and ends: fills wcc. state: 8 bytes that are kept in between. */
 void posix_change_begin(struct posix_node *node, struct store_wcc *wcc, uint64_t *state);
 void posix_change_end(struct posix_node *node, struct store_wcc *wcc, uint64_t state);
+/* Flush attributes of a node, for an export that is sync. Returns 0 or -errno. */
+int posix_flush_attr(struct posix_store *ps, struct posix_node *node);
 /* SETATTR's size alone (op->u.setattr.set->size), checked and flushed as SETATTR does it. */
 int posix_change_size(struct store_op *op, struct posix_node *node);
 /* Apply attributes to an open file (fd may be O_PATH) with the thread's present rights. */
@@ -239,6 +242,10 @@ void posix_setattr(struct store_op *op);
 void posix_access(struct store_op *op);
 void posix_readlink(struct store_op *op);
 void posix_fsstat(struct store_op *op);
+
+/* posix_acl.c */
+void posix_getacl(struct store_op *op);
+void posix_setacl(struct store_op *op);
 
 /* posix_name.c */
 void posix_get(struct store_op *op);

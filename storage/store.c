@@ -163,6 +163,18 @@ store_commit(struct store_node *node, struct store_op *op)
     return start(STORE_COMMIT, node->store, node, op);
 }
 
+int
+store_getacl(struct store_node *node, struct store_op *op)
+{
+    return start(STORE_GETACL, node->store, node, op);
+}
+
+int
+store_setacl(struct store_node *node, struct store_op *op)
+{
+    return start(STORE_SETACL, node->store, node, op);
+}
+
 void
 store_ref(struct store *store, struct store_node *node)
 {

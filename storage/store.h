@@ -79,6 +79,26 @@ struct store_setattr {
     struct timespec atime, mtime;
 };
 
+/*
+ * A POSIX ACL (acl(5)): sorted by tag, users and groups by id as well. count 0: there is none.
+ */
+#define STORE_ACL_MAX 1024              /* entries */
+#define STORE_ACL_NO_ID UINT32_MAX      /* in entries that name nobody */
+#define STORE_ACL_BYTES (sizeof(struct store_acl) + STORE_ACL_MAX * sizeof(struct store_ace))   /* room for any */
+enum {
+    STORE_ACL_USER_OBJ = 0x01, STORE_ACL_USER = 0x02, STORE_ACL_GROUP_OBJ = 0x04, STORE_ACL_GROUP = 0x08,
+    STORE_ACL_MASK = 0x10, STORE_ACL_OTHER = 0x20
+};
+struct store_ace {
+    uint16_t tag;
+    uint16_t perm;                      /* 4 read, 2 write, 1 execute */
+    uint32_t id;
+};
+struct store_acl {
+    uint32_t count;
+    struct store_ace entries[];
+};
+
 enum store_create_how { STORE_UNCHECKED, STORE_GUARDED, STORE_EXCLUSIVE };
 enum store_stability { STORE_UNSTABLE, STORE_DATA_SYNC, STORE_FILE_SYNC };
 
@@ -113,7 +133,7 @@ struct store_dirent {
 enum store_kind {
     STORE_GET, STORE_GETATTR, STORE_SETATTR, STORE_LOOKUP, STORE_ACCESS, STORE_READLINK, STORE_READ, STORE_WRITE,
     STORE_CREATE, STORE_MKDIR, STORE_SYMLINK, STORE_MKNOD, STORE_REMOVE, STORE_RMDIR, STORE_RENAME, STORE_LINK,
-    STORE_READDIR, STORE_FSSTAT, STORE_COMMIT, STORE_INSIDE, STORE_KINDS
+    STORE_READDIR, STORE_FSSTAT, STORE_COMMIT, STORE_INSIDE, STORE_GETACL, STORE_SETACL, STORE_KINDS
 };
 
 struct store_op {
@@ -156,6 +176,8 @@ struct store_op {
             bool plus;                  /* with attributes and ids */
             bool keep_atime;            /* as for READ */
         } dir;
+        struct { struct store_acl *access, *defaults; } getacl;                 /* room for any; NULL: not wanted */
+        struct { const struct store_acl *access, *defaults; } setacl;           /* NULL: stays as it is */
     } u;
 
     /* filled in by the store */
@@ -277,6 +299,19 @@ int store_fsstat(struct store_node *node, struct store_op *op);
 
 /* COMMIT (3.3.21): flush the range; wcc. A flush error renews the write verifier before it is returned. */
 int store_commit(struct store_node *node, struct store_op *op);
+
+/*
+ * The access ACL of a file, and the default ACL of a directory (others have none). A file without an ACL, and one that can
+ * have none, has the three entries that its mode says. Needs no permission. -EFBIG: more than STORE_ACL_MAX entries.
+ */
+int store_getacl(struct store_node *node, struct store_op *op);
+
+/*
+ * Set the same, or remove what has no entries; mode bits follow an access ACL that is set: attr. For the owner and root:
+ * else -EPERM. -EINVAL: it is none; -EACCES: a default ACL for what is no directory; -EOPNOTSUPP: there can be none.
+ * Nothing has been set then; when space runs out between the two (-ENOSPC), the access ACL has.
+ */
+int store_setacl(struct store_node *node, struct store_op *op);
 
 /* Errors that errno.h has no name for; negated like the others. */
 #define STORE_ENOTSYNC EDEADLK          /* NFS3ERR_NOT_SYNC */

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -161,6 +162,84 @@ what_is_removed_is_free_again(void **state)
     assert_int_equal(rig_fsstat(rig, rig->dir), 0);
     again = rig->call.op.r.fs;
     assert_true(again.free_bytes == empty.free_bytes && again.free_files == empty.free_files);
+}
+
+static int
+set_acls(struct rig *rig, struct store_node *node, const struct store_acl *access, const struct store_acl *defaults)
+{
+    struct store_op *op = rig_op(rig, &rig_root);
+
+    op->u.setacl.access = access;
+    op->u.setacl.defaults = defaults;
+    return rig_finish(rig, store_setacl(node, op));
+}
+
+/* A valid ACL of that many entries, which is the caller's to free. */
+static struct store_acl *
+make_acl(uint32_t count)
+{
+    struct store_acl *acl = calloc(1, STORE_ACL_BYTES);
+
+    assert_non_null(acl);
+    acl->entries[acl->count++] = (struct store_ace){ STORE_ACL_USER_OBJ, 7, STORE_ACL_NO_ID };
+    while (acl->count < count - 3)
+        acl->entries[acl->count++] = (struct store_ace){ STORE_ACL_USER, 4, acl->count };
+    acl->entries[acl->count++] = (struct store_ace){ STORE_ACL_GROUP_OBJ, 5, STORE_ACL_NO_ID };
+    acl->entries[acl->count++] = (struct store_ace){ STORE_ACL_MASK, 5, STORE_ACL_NO_ID };
+    acl->entries[acl->count++] = (struct store_ace){ STORE_ACL_OTHER, 5, STORE_ACL_NO_ID };
+    return acl;
+}
+
+static uint64_t
+free_bytes(struct rig *rig)
+{
+    assert_int_equal(rig_fsstat(rig, rig->dir), 0);
+    return rig->call.op.r.fs.free_bytes;
+}
+
+/* A default ACL is kept twice more by each directory below it. */
+static void
+acls_take_space_and_give_it_back(void **state)
+{
+    struct rig *rig = *state;
+    struct store_acl *acl = make_acl(STORE_ACL_MAX);
+    const struct store_acl none = { 0 };
+    const uint64_t one = sizeof(*acl) + STORE_ACL_MAX * sizeof(acl->entries[0]);
+    struct store_node *dir = rig_make(rig, rig->dir, "dir", "dir", 0755);
+    uint64_t empty = free_bytes(rig);
+
+    assert_int_equal(set_acls(rig, dir, acl, acl), 0);
+    assert_int_equal(free_bytes(rig), empty - 2 * one);
+    assert_int_equal(rig_mkdir(rig, &rig_root, dir, "d", NOTHING), 0);
+    assert_int_equal(rig_create(rig, &rig_root, dir, "f", STORE_GUARDED, NOTHING), 0);
+    assert_int_equal(free_bytes(rig), empty - 5 * one - 2);
+    assert_int_equal(rig_rmdir(rig, &rig_root, dir, "d"), 0);
+    assert_int_equal(rig_remove(rig, &rig_root, dir, "f"), 0);
+    assert_int_equal(set_acls(rig, dir, NULL, &none), 0);
+    assert_int_equal(free_bytes(rig), empty - one);
+    assert_int_equal(set_acls(rig, dir, &none, NULL), 0);
+    assert_int_equal(free_bytes(rig), empty);
+    free(acl);
+}
+
+static void
+an_acl_that_does_not_fit_is_refused_and_changes_nothing(void **state)
+{
+    struct rig *rig = *state;
+    struct store_acl *acl = make_acl(STORE_ACL_MAX), *small = make_acl(5), *large = make_acl(800);
+    struct store_node *dir = rig_make(rig, rig->dir, "dir", "dir", 0700);
+    uint64_t before;
+
+    assert_int_equal(set_acls(rig, dir, small, large), 0);
+    before = free_bytes(rig);
+    assert_int_equal(set_acls(rig, dir, acl, acl), -ENOSPC);
+    assert_int_equal(free_bytes(rig), before);
+    assert_int_equal(rig_attr(rig, dir).mode & 07777, 0755);
+    assert_int_equal(rig_mkdir(rig, &rig_root, dir, "d", NOTHING), -ENOSPC);
+    assert_int_equal(free_bytes(rig), before);
+    free(acl);
+    free(small);
+    free(large);
 }
 
 static void
@@ -397,6 +476,8 @@ main(void)
         TEST(names_and_texts_of_links_take_space_too, small_up),
         TEST(no_more_files_than_allowed, small_up),
         TEST(what_is_removed_is_free_again, rig_up),
+        TEST(acls_take_space_and_give_it_back, rig_up),
+        TEST(an_acl_that_does_not_fit_is_refused_and_changes_nothing, small_up),
         TEST(a_sparse_terabyte_costs_a_page, rig_up),
         TEST(change_times_never_repeat, rig_up),
         TEST(a_file_has_at_most_65000_names, rig_up),
