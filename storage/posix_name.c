@@ -222,8 +222,11 @@ apply_to_new(const struct store_op *op, int fd, const struct store_setattr *want
     if (!cred_is_root(op->cred) || cred_mode() == CRED_SELF)
         set.set_uid = set.set_gid = false;
     set.set_mode = wanted->set_mode && (with_mode || set.set_uid || set.set_gid);
-    if (set.set_mode && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
-        set.mode |= st.st_mode & S_ISGID;       /* its parent's, which mkdir(2) hands down */
+    if (set.set_mode && fstat(fd, &st) == 0) {
+        set.mode = (wanted->mode & 07000) | (st.st_mode & 0777);        /* what a default ACL has left of it */
+        if (S_ISDIR(st.st_mode))
+            set.mode |= st.st_mode & S_ISGID;   /* its parent's, which mkdir(2) hands down */
+    }
     return posix_apply(fd, &set);
 }
 
