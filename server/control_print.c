@@ -88,12 +88,12 @@ print_numbers(FILE *out, const char *title, json_t *object)
 
 /* Procedures that were called, and the errors of each behind it. */
 static void
-print_procedures(FILE *out, json_t *procedures)
+print_procedures(FILE *out, const char *program, json_t *procedures)
 {
     const char *name, *status;
     json_t *procedure, *count;
 
-    fprintf(out, "NFS version 3          %15s %12s\n", "calls", "failed");
+    fprintf(out, "%-22s %15s %12s\n", program, "calls", "failed");
     json_object_foreach(procedures, name, procedure) {
         if (number(procedure, "calls") == 0)
             continue;
@@ -109,7 +109,8 @@ void
 control_print_stats(FILE *out, const json_t *result)
 {
     print_numbers(out, "RPC", json_object_get(result, "rpc"));
-    print_procedures(out, json_object_get(result, "nfs3"));
+    print_procedures(out, "NFS version 3", json_object_get(result, "nfs3"));
+    print_procedures(out, "NFSACL version 3", json_object_get(result, "nfsacl"));
     print_numbers(out, "replay cache", json_object_get(result, "replay_cache"));
     print_numbers(out, "flushes", json_object_get(result, "flushes"));
     print_numbers(out, "threads", json_object_get(result, "pool"));

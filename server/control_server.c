@@ -9,6 +9,7 @@
 
 #include "server/control_commands.h"
 #include "server/nfs3_call.h"
+#include "server/nfsacl.h"
 #include "server/settings_table.h"
 
 #define VALUE_MAX PATH_MAX
@@ -77,13 +78,14 @@ pack_procedure(const uint64_t replies[NFS3_STATS_PLACES])
     return json_pack("{s:I, s:I, s:o}", "calls", number(calls), "failed", number(failed), "errors", errors);
 }
 
+/* Those of a program, whose counters begin at `first`. */
 static json_t *
-pack_procedures(const struct server_stats *stats)
+pack_procedures(const struct server_stats *stats, const struct nfs3_proc *(*row)(uint32_t number), uint32_t first)
 {
     json_t *procedures = json_object();
 
-    for (uint32_t proc = 0; proc < NFS3_STATS_PROCS; proc++)
-        json_object_set_new(procedures, nfs3_proc(proc)->name, pack_procedure(stats->nfs3[proc]));
+    for (uint32_t proc = 0; row(proc) != NULL; proc++)
+        json_object_set_new(procedures, row(proc)->name, pack_procedure(stats->nfs3[first + proc]));
     return procedures;
 }
 
@@ -117,8 +119,9 @@ control_stats(struct server *server, const char *const *texts, json_t **result, 
     (void)error;
     (void)error_size;
     server_stats(server, &stats);
-    *result = json_pack("{s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:{s:I, s:I}, s:I, s:I}",
-                        "rpc", pack_rpc(&stats), "nfs3", pack_procedures(&stats),
+    *result = json_pack("{s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:{s:I, s:I}, s:I, s:I}",
+                        "rpc", pack_rpc(&stats), "nfs3", pack_procedures(&stats, nfs3_proc, NFS3_STATS_NFS),
+                        "nfsacl", pack_procedures(&stats, nfsacl_proc, NFS3_STATS_NFSACL),
                         "replay_cache", pack_replay_cache(&stats.drc), "pool", pack_pool(&stats.pool),
                         "flushes", "flushes", number(stats.flushes), "calls_served", number(stats.flushed_calls),
                         "buffers", "bytes", number(stats.buffer_bytes), "max_bytes", number(stats.buffer_bytes_max),

@@ -1,5 +1,6 @@
 /*
- * server/dispatch.c - the way of every NFSv3 call: arguments, export, caller, nodes, one operation of the store, reply.
+ * server/dispatch.c - the way of every call of NFSv3 and NFSACL: arguments, export, caller, nodes, one operation of the
+ * store, reply.
  *
  * A call is a row of steps. Each starts an operation of the store and names the step that takes its outcome; go() runs
  * them for as long as outcomes are there at once, and op_done() goes on when one comes later. So there is one path,
@@ -27,6 +28,7 @@
 #include "server/nfs3_call.h"
 #include "server/nfs3_reply.h"
 #include "server/nfs3_status.h"
+#include "server/nfsacl.h"
 #include "server/peer.h"
 #include "server/squash.h"
 
@@ -164,7 +166,7 @@ nfs3_answer(struct nfs3_call *call, int err)
     if (call->replay.entry != NULL)
         remember(call, results != NULL ? results : unsent, out != NULL ? out : &lost);
     release(call);
-    nfs3_stats_count(&call->worker->stats.nfs3, rpc->proc, call->res.status);
+    nfs3_stats_count(&call->worker->stats.nfs3, call->counter, call->res.status);
     if (out != NULL)
         call_reply_end(rpc);
     else
@@ -406,11 +408,12 @@ init(struct nfs3_call *call)
 }
 
 static void
-answer_null(struct call *rpc)
+answer_null(struct nfs3_call *call)
 {
+    struct call *rpc = &call->rpc;
     struct worker *worker = rpc->transport->context;
 
-    nfs3_stats_count(&worker->stats.nfs3, rpc->proc, NFS3_OK);
+    nfs3_stats_count(&worker->stats.nfs3, call->counter, NFS3_OK);
     if (call_reply_begin(rpc, 0) != NULL)
         call_reply_end(rpc);
     else
@@ -432,7 +435,7 @@ replay(struct nfs3_call *call, const struct drc_reply *reply)
     struct wire_in results = { reply->results, reply->results + reply->len, false };
     struct wire_out *out = call_reply_begin(rpc, reply->len);
 
-    nfs3_stats_count(&worker->stats.nfs3, rpc->proc, wire_get_u32(&results));
+    nfs3_stats_count(&worker->stats.nfs3, call->counter, wire_get_u32(&results));
     if (out == NULL) {
         call_drop(rpc);
         return;
@@ -496,17 +499,19 @@ begin(struct nfs3_call *call, struct wire_in args)
     perform_once(call);
 }
 
+/* proc: its row, NULL for none; counters: where those of its program begin. */
 static void
-nfs3_dispatch(struct call *rpc)
+dispatch(struct call *rpc, const struct nfs3_proc *proc, uint32_t counters)
 {
     struct nfs3_call *call = (struct nfs3_call *)rpc;
     const struct wire_in args = rpc->args;
 
-    call->proc = nfs3_proc(rpc->proc);
+    call->proc = proc;
+    call->counter = counters + rpc->proc;
     if (call->proc == NULL) {
         call_reply_error(rpc, CALL_PROC_UNAVAIL, 0, 0);
     } else if (call->proc->begin == NULL) {
-        answer_null(rpc);
+        answer_null(call);
     } else if (!call->proc->decode(&rpc->args, &call->args)) {
         call_reply_error(rpc, CALL_GARBAGE_ARGS, 0, 0);
     } else {
@@ -514,11 +519,31 @@ nfs3_dispatch(struct call *rpc)
     }
 }
 
-static const uint32_t versions[] = { NFS_V3 };
+static void
+nfs3_dispatch(struct call *rpc)
+{
+    dispatch(rpc, nfs3_proc(rpc->proc), NFS3_STATS_NFS);
+}
+
+static void
+nfsacl_dispatch(struct call *rpc)
+{
+    dispatch(rpc, nfsacl_proc(rpc->proc), NFS3_STATS_NFSACL);
+}
+
+static const uint32_t nfs3_versions[] = { NFS_V3 };
+static const uint32_t nfsacl_versions[] = { NFS_ACL_V3 };
 
 const struct program nfs3_program = {
     .number = NFS_PROGRAM,
-    .versions = versions,
-    .nversions = sizeof(versions) / sizeof(versions[0]),
+    .versions = nfs3_versions,
+    .nversions = sizeof(nfs3_versions) / sizeof(nfs3_versions[0]),
     .dispatch = nfs3_dispatch,
+};
+
+const struct program nfsacl_program = {
+    .number = NFS_ACL_PROGRAM,
+    .versions = nfsacl_versions,
+    .nversions = sizeof(nfsacl_versions) / sizeof(nfsacl_versions[0]),
+    .dispatch = nfsacl_dispatch,
 };

@@ -83,6 +83,9 @@ static const struct export_option export_options[] = {
     { "noatime", FLAG(noatime, true), .help = "Reading a file or directory leaves its time of access alone; symbolic "
                                               "links follow their file system." },
     { "nodiratime", FLAG(nodiratime, true), .help = "The same for directories alone." },
+    { "acl", FLAG(acl, true), .alias = true, .help = "Tell clients of POSIX ACLs and let them set some (default)." },
+    { "no_acl", FLAG(acl, false), .help = "Refuse both: clients see modes alone. The file system goes by its ACLs all the "
+                                          "same." },
     { "subtree_check", FLAG(subtree_check, true), .help = "With each call, check that the file is still inside of the export, "
                                                           "and that the caller may pass the directories above it." },
     { "no_subtree_check", FLAG(subtree_check, false), .help = "Check the export of a handle only (default)." },
@@ -93,13 +96,11 @@ static const struct export_option export_options[] = {
     { "crossmnt", FLAG(crossmnt, true), .help = "Clients walk into file systems that are mounted inside of the export, "
                                                 "under its options unless a line has others for them." },
     { "nocrossmnt", FLAG(crossmnt, false), .alias = true, .help = "They see what is underneath (default)." },
-    { "no_acl", NOTHING, .help = "Do not tell clients of POSIX ACLs (always so)." },
     { "auth_nlm", NOTHING, .help = "Check who asks for a lock (there are no locks yet)." },
     { "secure_locks", NOTHING, .help = "The same as auth_nlm." },
     { "no_pnfs", NOTHING, .help = "No parallel NFS (always so)." },
     { "sec", .type = OPTION_SEC, .value = "sys", .help = "Callers say who they are (AUTH_SYS); there is no other." },
 
-    { "acl", REFUSED, .help = NOT_YET },
     { "insecure_locks", REFUSED, .help = NOT_YET },
     { "no_auth_nlm", REFUSED, .help = NOT_YET },
     { "squash_uids", REFUSED, .help = NOT_YET },
@@ -118,7 +119,7 @@ void
 export_rights_init(struct export_rights *rights)
 {
     *rights = (struct export_rights){
-        .read_only = true, .secure = true, .wdelay = true, .root_squash = true, .readdirplus = true,
+        .read_only = true, .secure = true, .wdelay = true, .root_squash = true, .readdirplus = true, .acl = true,
         .anon_uid = ANON_ID, .anon_gid = ANON_ID
     };
 }

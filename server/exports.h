@@ -34,6 +34,7 @@ struct export_rights {
     bool readdirplus;                   /* default true */
     bool crossmnt;                      /* file systems mounted inside of the export belong to it */
     bool nohide;                        /* this export, a mount point, is entered from the one around it */
+    bool acl;                           /* NFSACL tells and sets ACLs; default true */
     bool noatime, nodiratime;           /* noatime is for directories, too */
     uint32_t rtmax, wtmax, dtpref;      /* bytes; 0: the server's */
     uint32_t rtpref, wtpref;            /* bytes; 0, and what is more: rtmax and wtmax */

@@ -1,5 +1,6 @@
 /*
- * server/nfs3_call.h - one NFSv3 call on its way through the server, and the row that says how its procedure works.
+ * server/nfs3_call.h - one call of NFSv3, or of its side protocol NFSACL, on its way through the server, and the row that
+ * says how its procedure works.
  *
  * A procedure is three functions. begin() asks the store for one operation, or refuses without having asked; finish()
  * turns an outcome that is good into the result; fail() puts into the result what an error carries. dispatch.c has
@@ -24,7 +25,9 @@
 #include "storage/fh.h"
 #include "storage/store.h"
 #include "xdr/bulk.h"
+#include "xdr/bulk_acl.h"
 #include "xdr/nfs3.h"
+#include "xdr/nfs_acl.h"
 
 #define NFS3_PROCS 22                   /* NULL to COMMIT */
 #define NFS3_UDP_MAX (32 << 10)         /* bytes of data in a READ or WRITE over UDP that FSINFO recommends */
@@ -55,6 +58,8 @@ union nfs3_args {
     FSINFO3args fsinfo;
     PATHCONF3args pathconf;
     COMMIT3args commit;
+    GETACL3args getacl;
+    struct bulk_SETACL3args setacl;
 };
 
 union nfs3_res {
@@ -80,6 +85,8 @@ union nfs3_res {
     FSINFO3res fsinfo;
     PATHCONF3res pathconf;
     COMMIT3res commit;
+    GETACL3res getacl;
+    SETACL3res setacl;
 };
 
 /* What a caller must be allowed to do. */
@@ -106,6 +113,7 @@ struct nfs3_proc {
 struct nfs3_call {
     struct call rpc;                    /* first */
     const struct nfs3_proc *proc;
+    uint32_t counter;                   /* of the procedure, in nfs3_stats */
     struct worker *worker;
     struct drc_call replay;             /* of procedures that are replayed */
     struct loop_message again;          /* the same call, made over another connection, is over */
@@ -135,10 +143,10 @@ struct nfs3_call {
     uint64_t verifier;                  /* WRITE: the store's, before the data went to it */
     uint8_t fh[FH_MAX];                 /* the handle of a result */
     struct pipe *pipe;                  /* READ's data, when it goes without a copy */
-    struct buf *data;                   /* READ's data, READLINK's text, READDIR's entries as the store gave them */
+    struct buf *data;                   /* READ's data, READLINK's text, READDIR's entries as the store gave them, ACLs */
     const uint8_t *data_start;
     size_t data_bytes;                  /* of READ's data in the reply */
-    struct buf *list;                   /* READDIR's entries as they are sent */
+    struct buf *list;                   /* READDIR's entries, or an ACL's, as they are sent */
     size_t list_bytes;                  /* room that they, or READLINK's text, take in the reply */
 };
 

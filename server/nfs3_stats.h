@@ -1,5 +1,5 @@
 /*
- * server/nfs3_stats.h - how calls of each NFSv3 procedure came out; counted by one worker, read by anyone.
+ * server/nfs3_stats.h - how calls of each procedure of NFSv3 and NFSACL came out; counted by one worker, read by anyone.
  */
 #ifndef RINGNFS_SERVER_NFS3_STATS_H
 #define RINGNFS_SERVER_NFS3_STATS_H
@@ -9,7 +9,10 @@
 
 #include "xdr/nfs3.h"
 
-#define NFS3_STATS_PROCS 22             /* NULL to COMMIT */
+/* Procedures: those of NFS, NULL to COMMIT, and behind them those of NFSACL, NULL to SETACL. */
+#define NFS3_STATS_NFS 0
+#define NFS3_STATS_NFSACL 22
+#define NFS3_STATS_PROCS 25
 #define NFS3_STATS_PLACES 80            /* 0 to NFS3ERR_REMOTE, then NFS3ERR_BADHANDLE to NFS3ERR_JUKEBOX */
 
 struct nfs3_stats {

@@ -12,6 +12,7 @@
 
 #include "server/mount3.h"
 #include "server/nfs3_call.h"
+#include "server/nfsacl.h"
 #include "server/server_private.h"
 #include "xdr/mount3.h"
 
@@ -24,7 +25,7 @@
 #define LOGGED_EXPORTS 8                /* named in the line at the start */
 #define LOGGED_PATH 128                 /* bytes of each */
 
-static const struct program *const programs[] = { &nfs3_program, &mount3_program };
+static const struct program *const programs[] = { &nfs3_program, &nfsacl_program, &mount3_program };
 
 int
 server_explain(int err, const char *what, char *error, size_t error_size)
@@ -214,7 +215,7 @@ static void
 list_registrations(struct server *server)
 {
     static const struct { uint32_t prog, vers; } served[REGISTRATIONS] = {
-        { NFS_PROGRAM, NFS_V3 }, { MOUNT_PROGRAM, MOUNT_V1 }, { MOUNT_PROGRAM, MOUNT_V3 },
+        { NFS_PROGRAM, NFS_V3 }, { NFS_ACL_PROGRAM, NFS_ACL_V3 }, { MOUNT_PROGRAM, MOUNT_V1 }, { MOUNT_PROGRAM, MOUNT_V3 },
     };
     bool ipv4 = false, ipv6 = false;
 
@@ -232,7 +233,7 @@ list_registrations(struct server *server)
             .udp = server->settings.udp,
             .ipv4 = ipv4,
             .ipv6 = ipv6,
-            .port = served[i].prog == NFS_PROGRAM ? server->ports.nfs : server->ports.mount,
+            .port = served[i].prog == MOUNT_PROGRAM ? server->ports.mount : server->ports.nfs,
         };
 }
 

@@ -18,7 +18,7 @@
 #include "server/state.h"
 #include "server/worker.h"
 
-#define REGISTRATIONS 3                 /* NFS 3, MOUNT 1 and 3 */
+#define REGISTRATIONS 4                 /* NFS 3, NFSACL 3, MOUNT 1 and 3 */
 
 /* A list of strings of its own. */
 struct string_list {

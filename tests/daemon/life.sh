@@ -13,7 +13,8 @@ case_it_answers_as_soon_as_it_prints_its_ports() {
     start_server -e "$(shared)" || fail "does not start"
     [[ $(wc -l <"$scratch/ports") == 1 ]] || fail "not one line: $(<"$scratch/ports")"
     python3 -m json.tool <"$scratch/ports" >/dev/null || fail "no JSON: $(<"$scratch/ports")"
-    nfs null "$nfs_port" tcp && nfs null "$nfs_port" udp && nfs null "$mount_port" tcp 100005 3 && nfs null "$mount_port" udp 100005 1
+    nfs null "$nfs_port" tcp && nfs null "$nfs_port" udp && nfs null "$mount_port" tcp 100005 3 && nfs null "$mount_port" udp 100005 1 &&
+        nfs null "$nfs_port" tcp 100227 3 && nfs null "$nfs_port" udp 100227 3
 }
 
 case_ready_fd_is_written_and_closed_when_it_answers() {

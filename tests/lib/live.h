@@ -27,6 +27,7 @@
 #include "server/server.h"
 #include "xdr/mount3.h"
 #include "xdr/nfs3.h"
+#include "xdr/nfs_acl.h"
 #include "xdr/wire.h"
 
 #define LIVE_GIDS_MAX 16
@@ -248,6 +249,11 @@ FSSTAT3res *live_fsstat(struct live *srv, const nfs_fh3 *file);
 FSINFO3res *live_fsinfo(struct live *srv, const nfs_fh3 *file);
 PATHCONF3res *live_pathconf(struct live *srv, const nfs_fh3 *file);
 COMMIT3res *live_commit(struct live *srv, const nfs_fh3 *file, uint64_t offset, uint32_t count);
+
+/* NFSACL. */
+GETACL3res *live_getacl(struct live *srv, const nfs_fh3 *file, uint32_t mask);
+SETACL3res *live_setacl(struct live *srv, const nfs_fh3 *file, uint32_t mask, const aclent *access, u_int count,
+                        const aclent *defaults, u_int default_count);
 
 /* What must work: the test fails otherwise. */
 fattr3 live_attr(struct live *srv, const nfs_fh3 *file);

@@ -317,6 +317,42 @@ live_commit(struct live *srv, const nfs_fh3 *file, uint64_t offset, uint32_t cou
     return live_nfs(srv, NFSPROC3_COMMIT, &(COMMIT3args){ *file, offset, count });
 }
 
+/* One call of NFSACL. */
+static void *
+call_acl(struct live *srv, uint32_t proc, xdrproc_t args_codec, const void *args, xdrproc_t res_codec, size_t size)
+{
+    void *res = live_keep_decoded(srv, size, res_codec);
+    int outcome = live_call(srv, &srv->conn, NFS_ACL_PROGRAM, NFS_ACL_V3, proc, args_codec, args, res_codec, res);
+
+    if (outcome != LIVE_SUCCESS)
+        fail_msg("NFSACL procedure %u: no success from RPC (outcome %d)", proc, outcome);
+    return res;
+}
+
+GETACL3res *
+live_getacl(struct live *srv, const nfs_fh3 *file, uint32_t mask)
+{
+    return call_acl(srv, ACLPROC3_GETACL, (xdrproc_t)xdr_GETACL3args, &(GETACL3args){ *file, mask },
+                    (xdrproc_t)xdr_GETACL3res, sizeof(GETACL3res));
+}
+
+SETACL3res *
+live_setacl(struct live *srv, const nfs_fh3 *file, uint32_t mask, const aclent *access, u_int count,
+            const aclent *defaults, u_int default_count)
+{
+    const SETACL3args args = {
+        .fh = *file,
+        .acl.mask = mask,
+        .acl.aclcnt = count,
+        .acl.aclents = { count, (aclent *)access },
+        .acl.dfaclcnt = default_count,
+        .acl.dfaclents = { default_count, (aclent *)defaults },
+    };
+
+    return call_acl(srv, ACLPROC3_SETACL, (xdrproc_t)xdr_SETACL3args, &args, (xdrproc_t)xdr_SETACL3res,
+                    sizeof(SETACL3res));
+}
+
 fattr3
 live_attr(struct live *srv, const nfs_fh3 *file)
 {

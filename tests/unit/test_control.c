@@ -113,13 +113,15 @@ static void
 stats_count_calls_by_procedure_and_outcome(void **state)
 {
     struct ctl_rig *rig = *state;
-    const json_t *stats, *lookup, *getattr;
+    const json_t *stats, *lookup, *getattr, *getacl;
 
     live_getattr(rig->srv, &rig->srv->root);
     live_getattr(rig->srv, &rig->srv->root);
     live_put(rig->srv, "there", "x", 1);
     assert_int_equal(live_lookup(rig->srv, &rig->srv->root, "there")->status, NFS3_OK);
     assert_int_equal(live_lookup(rig->srv, &rig->srv->root, "missing")->status, NFS3ERR_NOENT);
+    assert_int_equal(live_getacl(rig->srv, &rig->srv->root, NFS_ACL)->status, NFS3_OK);
+    assert_int_equal(live_getacl(rig->srv, &rig->srv->root, ~0u)->status, NFS3ERR_INVAL);
     stats = ctl_must(rig, ctl_command(rig, "stats", NULL));
     getattr = json_object_get(json_object_get(stats, "nfs3"), "GETATTR");
     lookup = json_object_get(json_object_get(stats, "nfs3"), "LOOKUP");
@@ -128,6 +130,10 @@ stats_count_calls_by_procedure_and_outcome(void **state)
     assert_int_equal(ctl_number(lookup, "calls"), 2);
     assert_int_equal(ctl_number(lookup, "failed"), 1);
     assert_int_equal(ctl_number(json_object_get(lookup, "errors"), "NFS3ERR_NOENT"), 1);
+    getacl = json_object_get(json_object_get(stats, "nfsacl"), "GETACL");
+    assert_int_equal(ctl_number(getacl, "calls"), 2);
+    assert_int_equal(ctl_number(json_object_get(getacl, "errors"), "NFS3ERR_INVAL"), 1);
+    assert_int_equal(ctl_number(json_object_get(json_object_get(stats, "nfsacl"), "SETACL"), "calls"), 0);
     assert_true(ctl_number(json_object_get(stats, "rpc"), "bytes_in") > 0);
     assert_true(ctl_number(json_object_get(stats, "buffers"), "max_bytes") > 0);
     assert_int_equal(ctl_number(stats, "mounts"), 1);
@@ -225,12 +231,12 @@ exports_are_shown_as_exportfs_orders_their_options(void **state)
                         "no_all_squash,rtmax=65536");
     ctl_must(rig, ctl_command(rig, "exports add", "line",
                               "memory:/other *(mp=/proc,crossmnt,nohide,manage_gids,nordirplus,noatime,nodiratime,"
-                              "rtpref=8K,wtpref=16K)", NULL));
+                              "rtpref=8K,wtpref=16K,no_acl)", NULL));
     list = ctl_must(rig, ctl_command(rig, "exports show", NULL));
     client = json_array_get(json_object_get(json_array_get(list, 2), "clients"), 0);
     assert_string_equal(ctl_text(client, "options"),
                         "sync,wdelay,nohide,crossmnt,no_subtree_check,mountpoint=/proc,sec=sys,ro,secure,root_squash,"
-                        "no_all_squash,manage_gids,rtpref=8192,wtpref=16384,nordirplus,noatime,nodiratime");
+                        "no_all_squash,manage_gids,rtpref=8192,wtpref=16384,nordirplus,noatime,nodiratime,no_acl");
 }
 
 static void

@@ -98,8 +98,8 @@ say_client(char *out, const struct export_client *client)
         say(out, " fsid=%llx:%llx", (unsigned long long)rights->fsid[0], (unsigned long long)rights->fsid[1]);
     if (rights->dir != NULL)
         say(out, " path=%s", rights->dir);
-    say(out, "%s%s%s%s", rights->manage_gids ? " manage_gids" : "", rights->readdirplus ? "" : " nordirplus",
-        rights->noatime ? " noatime" : "", rights->nodiratime ? " nodiratime" : "");
+    say(out, "%s%s%s%s%s", rights->manage_gids ? " manage_gids" : "", rights->readdirplus ? "" : " nordirplus",
+        rights->acl ? "" : " no_acl", rights->noatime ? " noatime" : "", rights->nodiratime ? " nodiratime" : "");
     if (rights->mount_point != NULL)
         say(out, " mountpoint=%s", rights->mount_point);
     if (rights->rtpref != 0 || rights->wtpref != 0)
@@ -248,7 +248,10 @@ options_do_what_they_say(void **state)
         { "memory:/a *(fsid=01234567-89ab-cdef-fedc-ba9876543210)",
           "/a: * ro fsid=123456789abcdef:fedcba9876543210" },
         { "memory:/a *(rtmax=64K,wtmax=131072,dtpref=8k)", "/a: * ro rtmax=65536 wtmax=131072 dtpref=8192" },
-        { "memory:/a *(rw,no_subtree_check,hide,nocrossmnt,no_acl,auth_nlm,secure_locks,no_pnfs,sec=sys)", "/a: * rw" },
+        { "memory:/a *(rw,no_subtree_check,hide,nocrossmnt,auth_nlm,secure_locks,no_pnfs,sec=sys)", "/a: * rw" },
+        { "memory:/a *(no_acl)", "/a: * ro no_acl" },
+        { "memory:/a *(acl)", "/a: * ro" },
+        { "memory:/a -no_acl 10.0.0.1 *(acl,rw)", "/a: 10.0.0.1 ro no_acl, * rw" },
         { "memory:/a *(manage_gids)", "/a: * ro manage_gids" },
         { "memory:/a -manage_gids 10.0.0.1 *(rw)", "/a: 10.0.0.1 ro manage_gids, * rw manage_gids" },
         { "memory:/a *(nordirplus)", "/a: * ro nordirplus" },

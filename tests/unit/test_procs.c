@@ -1,4 +1,4 @@
-/* tests/unit/test_procs.c - the table of the NFSv3 procedures is whole (RFC 1813 3.3). */
+/* tests/unit/test_procs.c - the tables of the NFSv3 (RFC 1813 3.3) and NFSACL procedures are whole. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "server/nfs3_call.h"
+#include "server/nfsacl.h"
 
 static const char *const names[NFS3_PROCS] = {
     "NULL", "GETATTR", "SETATTR", "LOOKUP", "ACCESS", "READLINK", "READ", "WRITE", "CREATE", "MKDIR", "SYMLINK",
@@ -95,6 +96,37 @@ rename_and_link_have_a_second_handle(void **state)
     assert_ptr_equal(nfs3_proc(NFSPROC3_LINK)->second(&args), &args.link.link.dir);
 }
 
+static void
+nfsacl_has_rows_for_getacl_and_for_setacl_which_is_a_change(void **state)
+{
+    static const char *const acl_names[NFSACL_PROCS] = { "NULL", "GETACL", "SETACL" };
+
+    (void)state;
+    assert_null(nfsacl_proc(NFSACL_PROCS));
+    assert_null(nfsacl_proc(UINT32_MAX));
+    assert_null(nfsacl_proc(ACLPROC3_NULL)->begin);
+    for (uint32_t i = 0; i < NFSACL_PROCS; i++) {
+        const struct nfs3_proc *proc = nfsacl_proc(i);
+
+        assert_string_equal(proc->name, acl_names[i]);
+        if (i == ACLPROC3_NULL)
+            continue;
+        assert_true(proc->begin != NULL && proc->finish != NULL && proc->fail != NULL && proc->decode != NULL);
+        assert_true((proc->encode != NULL) != (proc->xdr_res != NULL));
+        assert_int_equal(proc->needs, i == ACLPROC3_SETACL ? RIGHT_WRITE : RIGHT_READ);
+        assert_true(proc->replay == (i == ACLPROC3_SETACL));
+        assert_null(proc->second);
+    }
+}
+
+static void
+each_procedure_of_both_programs_has_a_counter_of_its_own(void **state)
+{
+    (void)state;
+    assert_int_equal(NFS3_STATS_NFS + NFS3_PROCS, NFS3_STATS_NFSACL);
+    assert_int_equal(NFS3_STATS_NFSACL + NFSACL_PROCS, NFS3_STATS_PROCS);
+}
+
 /* What dispatch.c takes for granted when it looks for the handle before it knows the procedure. */
 static void
 arguments_begin_with_a_handle_and_results_with_a_status(void **state)
@@ -112,10 +144,14 @@ arguments_begin_with_a_handle_and_results_with_a_status(void **state)
     assert_ptr_equal(&args.link.file, &args.first);
     assert_ptr_equal(&args.readdirplus.dir, &args.first);
     assert_ptr_equal(&args.commit.file, &args.first);
+    assert_ptr_equal(&args.getacl.fh, &args.first);
+    assert_ptr_equal(&args.setacl.fh, &args.first);
     assert_ptr_equal(&res.getattr.status, &res.status);
     assert_ptr_equal(&res.read.status, &res.status);
     assert_ptr_equal(&res.readdirplus.status, &res.status);
     assert_ptr_equal(&res.commit.status, &res.status);
+    assert_ptr_equal(&res.getacl.status, &res.status);
+    assert_ptr_equal(&res.setacl.status, &res.status);
 }
 
 int
@@ -128,6 +164,8 @@ main(void)
         cmocka_unit_test(only_an_error_of_getattr_carries_nothing),
         cmocka_unit_test(procedures_that_change_something_need_the_right_to_write_and_are_replayed),
         cmocka_unit_test(rename_and_link_have_a_second_handle),
+        cmocka_unit_test(nfsacl_has_rows_for_getacl_and_for_setacl_which_is_a_change),
+        cmocka_unit_test(each_procedure_of_both_programs_has_a_counter_of_its_own),
         cmocka_unit_test(arguments_begin_with_a_handle_and_results_with_a_status),
     };
 
