@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import stat
+import struct
 import subprocess
 import sys
 import time
@@ -68,6 +69,12 @@ KNOWN = (
     ("RENAME .*", "mine/file to mine/file", r"ACCES( .*) \| OK\1", "3.3.14: the same file, nothing is done"),
     ("SETATTR .*", "setid: size .*", r"OK 106775 (.*) \| OK 100775 \1",
      "READ, WRITE: the kernel decides, and truncate(2) takes the set-ID bits away"),
+
+    ("SETACL .*", ".*: both", r"ACCES .* \| ACCES .*", "ACLs: nfsd has set the access ACL when it refuses the other one"),
+    ("SETACL .*", ".*: bits of no permission", r"(INVAL|PERM|NOTSUPP|ROFS)( .*) \| accept_stat 4\2",
+     "ACLs: permissions over 7 are GARBAGE_ARGS; of users and groups nfsd says so later"),
+    ("SETACL .*", ".*: more than a block holds", r"accept_stat 4( .*) \| (NOSPC|PERM|NOTSUPP|ROFS)\1",
+     "ACLs: 1024 entries are read; nfsd reads what fits a page"),
 
     (".* in /srv/ro by .*", ".*", r"(ACCES|EXIST|INVAL|ISDIR|PERM)( .*|) \| ROFS\2", "Handles: 'ro' is checked first"),
     ("CREATE in /srv/ro by .*", ".* (unchecked|truncated)", r"OK( .*) \| ROFS\1", "Handles: 'ro' is checked first"),
@@ -187,6 +194,25 @@ def seen(path):
         return None
     size = f" size {info.st_size}" if not stat.S_ISDIR(info.st_mode) else ""
     return f"{info.st_mode:o} {info.st_uid}:{info.st_gid} nlink {info.st_nlink}{size}"
+
+
+def acls_of(path):
+    """Its ACLs, from below: type, id and permissions of each entry."""
+    lists = []
+    for name in ("access", "default"):
+        try:
+            value = os.getxattr(path, f"system.posix_acl_{name}", follow_symlinks=False)
+        except OSError:
+            continue
+        lists.append(f"{name} " + " ".join(f"{tag:#x}:{who if tag in (2, 8) else ''}:{perm:o}"
+                                           for tag, perm, who in struct.iter_unpack("<HHI", value[4:])))
+    return " ".join(lists) or None
+
+
+def give_acl(path, name, acl):
+    """Set one from below."""
+    value = b"".join(struct.pack("<HHI", tag, perm, who if tag in (2, 8) else 0xffffffff) for tag, who, perm in acl)
+    os.setxattr(path, f"system.posix_acl_{name}", struct.pack("<I", 2) + value)
 
 
 class Export:
@@ -427,9 +453,102 @@ def links(export, place, caller):
             export.fresh(folder + "/new")
 
 
+def acls(export, place, caller):
+    for name in EVERYTHING:
+        handle = export.handle(name)
+        yield name, handle and export.server.getacl(handle, place, caller)
+    give_acl(export.below("mine"), "access", USER_ACL)
+    give_acl(export.below("mine"), "default", GROUP_ACL)
+    for mask in range(17):
+        yield f"mine, mask {mask}", export.server.getacl(export.handle("mine"), place, caller, mask)
+    export.fresh("mine")
+
+
+# Entries: type, id, permissions. Of a list that is wrong: the words as they are.
+OWN, NAMED, OWN_GROUP, NAMED_GROUP, MASK, OTHERS, DEFAULT = 1, 2, 4, 8, 16, 32, 0x1000
+MINIMAL = ((OWN, 1000, 7), (OWN_GROUP, 1000, 5), (MASK, 0, 5), (OTHERS, 0, 1))
+USER_ACL = ((OWN, 1000, 6), (NAMED, 1001, 4), (OWN_GROUP, 1000, 4), (MASK, 0, 6), (OTHERS, 0, 0))
+GROUP_ACL = ((OWN, 1000, 7), (OWN_GROUP, 1000, 1), (NAMED_GROUP, GROUP, 6), (MASK, 0, 2), (OTHERS, 0, 4))
+ACL_SETTINGS = (
+    ("minimal", 1, MINIMAL, ()), ("three entries", 1, MINIMAL[:2] + MINIMAL[3:], ()),
+    ("a mask that differs", 1, MINIMAL[:2] + ((MASK, 0, 0),) + MINIMAL[3:], ()),
+    ("a user", 1, USER_ACL, ()), ("a group", 3, GROUP_ACL, ()), ("backwards", 1, USER_ACL[::-1], ()),
+    ("marked as default", 1, [(tag | DEFAULT, who, perm) for tag, who, perm in USER_ACL], ()),
+    ("both", 0xf, USER_ACL, GROUP_ACL), ("default", 0xc, (), GROUP_ACL), ("no default", 5, USER_ACL, ()),
+    ("nothing", 0, (), ()), ("none", 5, (), ()), ("numbers only", 0xa, USER_ACL, GROUP_ACL),
+    ("other ids", 1, ((OWN, 7, 7), (NAMED, 1001, 4), (OWN_GROUP, 0, 5), (MASK, 9, 5), (OTHERS, 5, 0)), ()),
+    ("more bits in the mask", 1, USER_ACL[:3] + ((MASK, 0, 0o77),) + USER_ACL[4:], ()),
+    ("twice a user", 1, USER_ACL[:2] + ((NAMED, 1001, 4),) + USER_ACL[2:], ()),
+    ("twice the owner", 1, USER_ACL[:1] + USER_ACL, ()), ("no mask", 1, USER_ACL[:3] + USER_ACL[4:], ()),
+    ("no others", 1, USER_ACL[:4], ()), ("a mask alone", 1, ((MASK, 0, 7),), ()),
+    ("many", 1, USER_ACL[:1] + tuple((NAMED, 3000 + who, who % 8) for who in range(200)) + USER_ACL[2:], ()),
+    ("more than a block holds", 1, USER_ACL[:1] + tuple((NAMED, 3000 + who, who % 8) for who in range(1000)) +
+     USER_ACL[2:], ()),
+    ("bits of no permission", 1, USER_ACL[:1] + ((NAMED, 1001, 8),) + USER_ACL[2:], ()),
+    ("nobody's id", 1, USER_ACL[:1] + ((NAMED, 0xffffffff, 4),) + USER_ACL[2:], ()),
+    ("no such type", 1, USER_ACL[:1] + ((64, 0, 4),) + USER_ACL[2:], ()), ("mask 16", 16, USER_ACL, ()),
+    ("too many", 1, tuple((NAMED, who, 4) for who in range(1025)), ()),
+    ("fewer than announced", 1, struct.pack(">II3I", 2, 1, OWN, 1000, 7), ()),
+    ("more than announced", 1, struct.pack(">II3I", 0, 1, OWN, 1000, 7), ()),
+    ("cut short", 1, MINIMAL, b""),
+)
+
+
+def acl_settings(export, place, caller):
+    for name in ("file", "roots", "setid", "mine", "group", "link", "fifo"):
+        for what, *how in ACL_SETTINGS:
+            handle = export.handle(name)
+            yield f"{name}: {what}", handle and export.server.setacl(handle, place, caller, *how) + \
+                (seen(export.below(name)), acls_of(export.below(name)))
+            if acls_of(export.below(name)) or seen(export.below(name)) != export.before[name]:
+                export.fresh(name)
+    give_acl(export.below("mine"), "default", GROUP_ACL)
+    give_acl(export.below("mine"), "access", USER_ACL)
+    yield "mine: the mode of an ACL", export.server.setattr(export.handle("mine"), place, caller, mode=0o750) + \
+        (seen(export.below("mine")), acls_of(export.below("mine")))
+    for what, *how in (("nothing", 0), ("an access ACL", 1, MINIMAL), ("a default ACL", 4, (), USER_ACL),
+                       ("no access ACL", 1), ("no default ACL", 4)):
+        yield f"mine: {what}, with both", export.server.setacl(export.handle("mine"), place, caller, *how) + \
+            (seen(export.below("mine")), acls_of(export.below("mine")))
+    export.fresh("mine")
+
+
+def acl_permissions(export, place, caller):
+    """By ACLs of files, and what is made in a folder with a default ACL."""
+    server = export.server
+    for name in ("owners", "closed", "group", "private"):
+        for what, acl in (("user", USER_ACL), ("group", GROUP_ACL)):
+            give_acl(export.below(name), "access", acl)
+            handle = export.handle(name)
+            yield f"ACCESS {name} by {what}", server.access(handle, place, caller)
+            yield f"READ {name} by {what}", server.read(handle, place, caller)
+            yield f"LOOKUP {name}/file by {what}", server.lookup(handle, "file", place, caller)[:2]
+            export.fresh(name)
+    new, made = export.below("open/new"), export.below("open/new/new")
+    for what, acl in (("a minimal default ACL", MINIMAL[:2] + MINIMAL[3:]), ("a user's", USER_ACL),
+                      ("a group's", GROUP_ACL)):
+        os.mkdir(new)
+        os.chmod(new, 0o777)
+        give_acl(new, "default", acl)
+        handle = export.handle("open/new")
+        for how, make_it in (
+                ("CREATE 0666", lambda: server.create(handle, "new", place, caller, mode=0o666)),
+                ("CREATE 0600", lambda: server.create(handle, "new", place, caller, GUARDED, mode=0o600)),
+                ("CREATE for 1000", lambda: server.create(handle, "new", place, caller, mode=0o666, uid=1000, gid=1000)),
+                ("MKDIR 0777", lambda: server.mkdir(handle, "new", place, caller, mode=0o777)),
+                ("MKDIR 0700", lambda: server.mkdir(handle, "new", place, caller, mode=0o700)),
+                ("MKNOD fifo", lambda: server.mknod(handle, "new", place, caller, "fifo", mode=0o666)),
+                ("SYMLINK", lambda: server.symlink(handle, "new", place, caller, "there"))):
+            yield f"{how} below {what}", make_it() + (seen(made), acls_of(made) if seen(made) else None)
+            if seen(made):
+                clear(made)
+        export.fresh("open/new")
+
+
 KINDS = {"GETATTR": attributes, "ACCESS": permissions, "LOOKUP": names, "READ": reads, "READDIR": listings,
          "WRITE": writes, "CREATE": creations, "SETATTR": settings, "MKDIR, SYMLINK, MKNOD": things,
-         "REMOVE, RMDIR": removals, "RENAME": renames, "LINK": links}
+         "REMOVE, RMDIR": removals, "RENAME": renames, "LINK": links, "GETACL": acls, "SETACL": acl_settings,
+         "ACLs": acl_permissions}
 
 
 def users(comparison):

@@ -1,4 +1,5 @@
-"""A client for NFSv3 and MOUNT (RFC 1813) that chooses its address, its port and who it says it is.
+"""A client for NFSv3 and MOUNT (RFC 1813), and NFSACL (xdr/nfs_acl.x), that chooses its address, its port and who it says
+it is.
 
 Every call returns (status, meaning): status is a name; meaning is what two servers should agree on (attributes without
 times and without numbers of their own) or None.
@@ -14,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.p
 import oncrpc  # noqa: E402
 from oncrpc import opaque  # noqa: E402
 
-NFS, MOUNT = 100003, 100005
+NFS, MOUNT, NFSACL = 100003, 100005, 100227
 SERVER, SERVER6 = "192.0.2.1", "2001:db8::1"
 TYPES = (None, "file", "directory", "block", "char", "symlink", "socket", "fifo")
 STATUS = {0: "OK", 1: "PERM", 2: "NOENT", 5: "IO", 6: "NXIO", 13: "ACCES", 17: "EXIST", 18: "XDEV", 19: "NODEV",
@@ -60,6 +61,13 @@ def sattr(mode=None, uid=None, gid=None, size=None, atime=None, mtime=None):
     return words
 
 
+def entries(acl):
+    """A list of an ACL: how many, and each as (type, id, permissions); or the words as they are."""
+    if isinstance(acl, bytes):
+        return acl
+    return struct.pack(">II", len(acl), len(acl)) + b"".join(struct.pack(">3I", *entry) for entry in acl)
+
+
 class Results(oncrpc.Unpacker):
     def attributes(self):
         kind, mode, nlink, uid, gid, size = struct.unpack_from(">5IQ", self.fixed(84))
@@ -78,7 +86,7 @@ class Results(oncrpc.Unpacker):
 class Server:
     def __init__(self, name, nfs_port, mount_port, files):
         self.name, self.files = name, files
-        self.ports = {NFS: nfs_port, MOUNT: mount_port}
+        self.ports = {NFS: nfs_port, MOUNT: mount_port, NFSACL: nfs_port}
         self.connections, self.xids = {}, itertools.count(1)
         self.low_ports = itertools.cycle(range(1023, 600, -1))
 
@@ -122,9 +130,9 @@ class Server:
         handle = results.opaque()
         return status, sorted(results.u32() for _ in range(results.u32())), handle
 
-    def nfs(self, procedure, place, caller, arguments, decode=None):
+    def nfs(self, procedure, place, caller, arguments, decode=None, program=NFS):
         """-> (status, what decode makes of a success)"""
-        refused, results = self.call(NFS, procedure, place, caller, arguments)
+        refused, results = self.call(program, procedure, place, caller, arguments)
         status = refused or STATUS[results.u32()]
         return status, decode(results) if decode and status == "OK" else None
 
@@ -235,3 +243,18 @@ class Server:
 
     def commit(self, handle, place, caller):
         return self.nfs(21, place, caller, opaque(handle) + bytes(12))
+
+    def getacl(self, handle, place, caller, mask=0xf):
+        """-> (status, mask, how many entries and those, of both ACLs)"""
+        def decode(results):
+            words = [results.post_op(), f"mask {results.u32():#x}"]
+            for _ in range(2):
+                words.append(f"{results.u32()}:")
+                words += [f"{results.u32():#x}:{results.u32()}:{results.u32():o}" for _ in range(results.u32())]
+            return tuple(words)
+        return self.nfs(1, place, caller, opaque(handle) + struct.pack(">I", mask), decode, NFSACL)
+
+    def setacl(self, handle, place, caller, mask, access=(), default=()):
+        """-> (status, attributes)"""
+        arguments = opaque(handle) + struct.pack(">I", mask) + entries(access) + entries(default)
+        return self.nfs(2, place, caller, arguments, Results.post_op, NFSACL)
