@@ -22,8 +22,14 @@
 struct transport;
 struct program;
 
-/* RFC 5531 section 8.2. */
-enum call_flavor { CALL_AUTH_NONE = 0, CALL_AUTH_SYS = 1 };
+/* RFC 5531 section 8.2, and for Kerberos the pseudo flavours of RFC 2623 section 2.1. */
+enum call_flavor {
+    CALL_AUTH_NONE = 0,
+    CALL_AUTH_SYS = 1,
+    CALL_AUTH_KRB5 = 390003,            /* who calls is proved */
+    CALL_AUTH_KRB5I = 390004,           /* and that nobody changed anything on the way, */
+    CALL_AUTH_KRB5P = 390005            /* and nobody could read it */
+};
 #define CALL_GIDS_MAX 16                /* RFC 5531 appendix A: gids<16> */
 
 struct call_auth {

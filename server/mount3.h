@@ -16,6 +16,7 @@ struct mount3_call {
     struct worker *worker;
     struct export_view *view;           /* keeps the exports; released with the call */
     const struct export *export;
+    const struct export_rights *rights;
     struct hosts_wait wait;             /* while the caller's name is not known */
     const char *mount_point;            /* what must be one; NULL: nothing */
     const uint8_t *path;                /* in the request */

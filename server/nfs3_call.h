@@ -31,6 +31,7 @@
 
 /* Errors of procedures that errno.h has no name for; negated like the others. */
 #define NFS3_ETOOSMALL EMSGSIZE         /* NFS3ERR_TOOSMALL */
+#define NFS3_EWEAK EKEYREJECTED         /* the flavour is not accepted: not told by a status, but AUTH_TOOWEAK */
 
 union nfs3_args {
     nfs_fh3 first;                      /* every procedure's arguments begin with a handle */
@@ -99,6 +100,7 @@ struct nfs3_proc {
     const nfs_fh3 *(*second)(const union nfs3_args *args);      /* the other handle; NULL: there is none */
     enum nfs3_right needs;
     bool named;                         /* takes names: "not found" may mean one of them, not the handle */
+    bool mounting;                      /* part of mounting: on the root of an export, without Kerberos, too */
     bool replay;                        /* a retransmission must get the first one's reply */
     uint32_t reply_bytes;               /* most that a result has, call->list_bytes and data left out */
 };
@@ -112,6 +114,7 @@ struct nfs3_call {
     struct export_view *view;           /* keeps the exports; released with the call */
     const struct export *export;
     const struct export_rights *rights;
+    const struct export_sec *sec;       /* those that depend on the flavour of the call */
     uint64_t device;                    /* of the export's root, as store_attr.fsid has it */
     struct hosts_wait wait;             /* while the caller's name is not known */
     struct groups_wait groups_wait;     /* while the groups of the caller are not known */

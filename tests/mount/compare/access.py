@@ -39,7 +39,7 @@ KNOWN = (
 
     ("from .*", "(RENAME|LINK) .*", r"(OK .*|ACCES) \| (XDEV|ROFS|PERM|STALE)",
      "Handles: both exports are checked first, and two of them are XDEV; nfsd links from one to the other"),
-    (".* by AUTH_NONE", ".*", r"ACCES \| .*", "RPC: callers with AUTH_NONE act as the anonymous user"),
+    (".* by AUTH_NONE", ".*", r"ACCES \| denied \(1, 5\)", "Security flavours: AUTH_TOOWEAK (RFC 5531 section 9)"),
 
     ("LOOKUP .*", "./", r"accept_stat 4 \| ACCES", "Names: an empty name is ACCES"),
     ("RENAME .*", r"\. to new", r"(ACCES|PERM)(.*) \| INVAL\2", "Names: RENAME of '.' is INVAL"),
