@@ -78,13 +78,20 @@ release(struct nfs3_call *call)
     export_view_put(call->view);
 }
 
+/* Whether READ's data is stored in the reply: little of it, and what is to be signed or encrypted. */
+static bool
+is_copied(const struct nfs3_call *call)
+{
+    return call->data_bytes <= SMALL_DATA || call_reply_is_sealed(&call->rpc);
+}
+
 static void
 put_data(struct nfs3_call *call, struct wire_out *out)
 {
     if (call->pipe != NULL && call->op.r.read.in_pipe) {
         call_reply_lend_pipe(&call->rpc, call->pipe, call->data_bytes);
         call->pipe = NULL;
-    } else if (call->data != NULL && call->data_bytes > SMALL_DATA) {
+    } else if (call->data != NULL && !is_copied(call)) {
         call_reply_lend(&call->rpc, call->data, call->data_start, call->data_bytes);
     } else {
         wire_put_fixed(out, call->data_start, call->data_bytes);
@@ -155,7 +162,7 @@ answer(struct nfs3_call *call, int err)
     call->res.status = nfs3_status(err, call->proc->named, &known);
     if (!known)
         note_unknown(call, err);
-    copied = call->data_bytes <= SMALL_DATA ? wire_padded(call->data_bytes) : 0;
+    copied = is_copied(call) ? wire_padded(call->data_bytes) : 0;
     out = call_reply_begin(rpc, call->proc->reply_bytes + call->list_bytes + copied);
     if (out != NULL) {
         results = out->p;
@@ -335,6 +342,13 @@ check_second(struct nfs3_call *call)
     return export == call->export ? 0 : -EXDEV;
 }
 
+/* Whether the groups that count are those that this machine knows: a call with Kerberos carries none. */
+static bool
+groups_are_ours(const struct nfs3_call *call)
+{
+    return call->rights->manage_gids || call->rpc.auth.flavor >= CALL_AUTH_KRB5;
+}
+
 /* Who the caller is on the export; -EINPROGRESS: start() will run again. */
 static int
 find_caller(struct nfs3_call *call)
@@ -342,7 +356,7 @@ find_caller(struct nfs3_call *call)
     bool himself = squash(call->rights, call->sec, &call->rpc.auth, &call->cred, call->groups);
     int err;
 
-    if (!himself || !call->rights->manage_gids)
+    if (!himself || !groups_are_ours(call))
         return 0;
     forget_groups(call);
     err = groups_find(call->worker->shared->groups, call->cred.uid, &call->groups_wait, &call->groups_list);

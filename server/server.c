@@ -19,7 +19,6 @@
 #define RECORD_MAX ((4u << 20) + (64u << 10))           /* bytes: the largest wtmax, and what is around it */
 #define REPLIES_MAX ((uint64_t)32 << 20)                /* bytes of replies to come, or that wait for one client ... */
 #define REPLIES_SHARE 8                                 /* ... but not more than this part of all memory */
-#define WAITING_MAX 1024                /* calls that wait for a host name, or for groups */
 #define LOGGED_EXPORTS 8                /* named in the line at the start */
 #define LOGGED_PATH 128                 /* bytes of each */
 
@@ -147,6 +146,7 @@ set_up_shared(struct server *server)
         .socket_buffer = settings->socket_buffer,
         .udp_buffer = settings->udp_buffer,
     };
+    shared->transport.gss = server->gss;
     shared->transport.budget.max_bytes = settings->max_memory;
 }
 
@@ -319,6 +319,11 @@ start(struct server *server, const struct server_config *config, char *error, si
     err = start_groups(server, config->groups);
     if (err < 0)
         return server_explain(err, "the thread for groups of users", error, error_size);
+    err = principals_new(&server->settings, config->principals, &server->log, &server->gss);
+    if (err == 0)
+        err = principals_follow(server->gss, server->exports);
+    if (err < 0)
+        return server_explain(err, "the thread for Kerberos", error, error_size);
     err = pool_new(server->settings.threads, &server->pool);
     if (err < 0)
         return server_explain(err, "the pool of threads", error, error_size);
@@ -404,8 +409,10 @@ server_free(struct server *server)
     if (server->hosts != NULL)
         hosts_stop(server->hosts);      /* no call waits for a name server any more, */
     if (server->groups != NULL)
-        groups_stop(server->groups);    /* or for a directory service */
+        groups_stop(server->groups);    /* or for a directory service, */
+    gss_stop(server->gss);              /* or for a ticket to be looked at */
     stop_workers(server);
+    gss_free(server->gss);
     groups_free(server->groups);
     hosts_free(server->hosts);
     listen_close(&server->mount_sockets);

@@ -186,7 +186,9 @@ use(struct server *server, const struct source_copy *source, char *error, size_t
 
     if (err == 0) {
         access_prefetch(set, server->hosts);
-        err = hand_to_workers(server, set);
+        err = principals_follow(server->gss, set);
+        if (err == 0)
+            err = hand_to_workers(server, set);
         if (err < 0) {
             exports_put(set);
             server_explain(err, "exports", error, error_size);

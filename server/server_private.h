@@ -13,10 +13,12 @@
 #include "rpc/rpcbind.h"
 #include "server/control.h"
 #include "server/mount_list.h"
+#include "server/principals.h"
 #include "server/server.h"
 #include "server/state.h"
 #include "server/worker.h"
 
+#define WAITING_MAX 1024                /* calls that wait for a host name, for groups, or for a ticket to be looked at */
 #define REGISTRATIONS 3                 /* NFS 3, MOUNT 1 and 3 */
 
 /* A list of strings of its own. */
@@ -38,6 +40,7 @@ struct server {
     struct mount_list *mounts;
     struct hosts *hosts;
     struct groups *groups;
+    struct gss *gss;                    /* NULL: this build has no Kerberos */
     struct pool *pool;
     struct drc *drc;                    /* NULL: drc_entries is 0 */
     uint64_t started_ms;                /* CLOCK_MONOTONIC */

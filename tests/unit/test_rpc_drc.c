@@ -291,6 +291,28 @@ without_credentials_nobodys_numbers_count(void **state)
     drc_free(drc);
 }
 
+/* The ids of users that nobody knows here are all the same, and a user's context may be a new one. */
+static void
+with_kerberos_the_name_counts(void **state)
+{
+    struct drc *drc = cache(64);
+    struct request request;
+
+    (void)state;
+    fill(&request);
+    request.call.auth = (struct call_auth){ .flavor = CALL_AUTH_KRB5, .uid = UINT32_MAX, .gid = UINT32_MAX,
+                                            .principal = UINT64_C(0x1122334455667788) };
+    assert_int_equal(ask(drc, &request), DRC_NEW);
+    assert_int_equal(ask(drc, &request), DRC_DONE);
+    request.call.auth.principal ^= 1;
+    assert_int_equal(ask(drc, &request), DRC_NEW);
+    request.call.auth.principal ^= UINT64_C(1) << 63;
+    assert_int_equal(ask(drc, &request), DRC_NEW);
+    request.call.auth.flavor = CALL_AUTH_KRB5I;
+    assert_int_equal(ask(drc, &request), DRC_NEW);
+    drc_free(drc);
+}
+
 static void
 long_arguments_are_told_apart_by_beginning_and_length(void **state)
 {
@@ -760,6 +782,7 @@ main(void)
         cmocka_unit_test(calls_that_collide_are_told_apart),
         cmocka_unit_test(all_of_an_ipv6_address_counts),
         cmocka_unit_test(without_credentials_nobodys_numbers_count),
+        cmocka_unit_test(with_kerberos_the_name_counts),
         cmocka_unit_test(long_arguments_are_told_apart_by_beginning_and_length),
         cmocka_unit_test(a_call_that_runs_is_not_done_again),
         cmocka_unit_test(a_call_that_was_forgotten_is_new),
