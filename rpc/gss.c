@@ -190,6 +190,12 @@ gss_allow(struct gss *gss, bool allowed)
     return err;
 }
 
+bool
+gss_has_keys(struct gss *gss, char *error)
+{
+    return gss->config.mech->has_keys(gss->mech, error);
+}
+
 int
 gss_queue(struct gss *gss, struct gss_job *job)
 {

@@ -64,6 +64,9 @@ int gss_new(const struct gss_config *config, struct gss **gss);
  */
 int gss_allow(struct gss *gss, bool allowed);
 
+/* Whether the server has keys of its own now; else error (GSS_ERROR_MAX bytes) says what is missing. May block. */
+bool gss_has_keys(struct gss *gss, char *error);
+
 /* Wake up every call that waits, and let none wait any more. To be called before the loops end. NULL is fine. Any thread. */
 void gss_stop(struct gss *gss);
 

@@ -65,14 +65,20 @@ append_status(char *text, OM_uint32 status, int type)
 }
 
 static void
+explain(OM_uint32 major, OM_uint32 minor, char *error)
+{
+    error[0] = '\0';
+    append_status(error, major, GSS_C_GSS_CODE);
+    if (minor != 0)
+        append_status(error, minor, GSS_C_MECH_CODE);
+}
+
+static void
 failed(struct gss_accepted *accepted, OM_uint32 major, OM_uint32 minor)
 {
     accepted->major = major;
     accepted->minor = minor;
-    accepted->error[0] = '\0';
-    append_status(accepted->error, major, GSS_C_GSS_CODE);
-    if (minor != 0)
-        append_status(accepted->error, minor, GSS_C_MECH_CODE);
+    explain(major, minor, accepted->error);
 }
 
 /* "nfs" and "nfs@host" are services, "nfs/host@REALM" is a principal. */
@@ -85,9 +91,9 @@ import_name(const char *principal, gss_name_t *name, OM_uint32 *minor)
                                                                        : GSS_C_NT_HOSTBASED_SERVICE, name);
 }
 
-/* Have the server's own credentials; the keytab may have come since they were asked for last. */
+/* The server's own credentials. */
 static OM_uint32
-acquire(struct krb5 *krb5, OM_uint32 *minor)
+acquire(const struct krb5 *krb5, gss_cred_id_t *cred, OM_uint32 *minor)
 {
     gss_key_value_element_desc element = { "keytab", krb5->keytab };
     gss_key_value_set_desc store = { krb5->keytab != NULL ? 1 : 0, &element };
@@ -95,15 +101,24 @@ acquire(struct krb5 *krb5, OM_uint32 *minor)
     gss_name_t name = GSS_C_NO_NAME;
     OM_uint32 major = GSS_S_COMPLETE, ignored;
 
-    if (krb5->cred != GSS_C_NO_CREDENTIAL)
-        return GSS_S_COMPLETE;
     if (krb5->principal != NULL)
         major = import_name(krb5->principal, &name, minor);
     if (!GSS_ERROR(major))
-        major = gss_acquire_cred_from(minor, name, GSS_C_INDEFINITE, &mechs, GSS_C_ACCEPT, &store, &krb5->cred, NULL,
-                                      NULL);
+        major = gss_acquire_cred_from(minor, name, GSS_C_INDEFINITE, &mechs, GSS_C_ACCEPT, &store, cred, NULL, NULL);
     gss_release_name(&ignored, &name);
     return major;
+}
+
+static bool
+krb5_has_keys(void *mech, char *error)
+{
+    gss_cred_id_t cred = GSS_C_NO_CREDENTIAL;
+    OM_uint32 minor = 0, major = acquire(mech, &cred, &minor), ignored;
+
+    if (GSS_ERROR(major))
+        explain(major, minor, error);
+    gss_release_cred(&ignored, &cred);
+    return !GSS_ERROR(major);
 }
 
 static char *
@@ -193,8 +208,10 @@ krb5_accept(void *mech, void **security, const uint8_t *token, size_t len, struc
     gss_name_t client = GSS_C_NO_NAME;
     struct krb5 *krb5 = mech;
     gss_ctx_id_t context = *security;
-    OM_uint32 minor = 0, lifetime = 0, major = acquire(krb5, &minor), ignored;
+    OM_uint32 minor = 0, lifetime = 0, major = GSS_S_COMPLETE, ignored;
 
+    if (krb5->cred == GSS_C_NO_CREDENTIAL)              /* the keytab may have come since it was looked for last */
+        major = acquire(krb5, &krb5->cred, &minor);
     if (!GSS_ERROR(major))
         major = gss_accept_sec_context(&minor, &context, krb5->cred, &in, GSS_C_NO_CHANNEL_BINDINGS, &client, NULL, &out,
                                        NULL, &lifetime, NULL);
@@ -287,6 +304,7 @@ krb5_release(void *security)
 const struct gss_mech gss_krb5_mech = {
     .open = krb5_open,
     .close = krb5_close,
+    .has_keys = krb5_has_keys,
     .accept = krb5_accept,
     .sign = krb5_sign,
     .verify = krb5_verify,

@@ -1,7 +1,8 @@
 /*
  * rpc/gss_mech.h - what RPCSEC_GSS needs of a security mechanism; gss_krb5.c has it from MIT Kerberos.
  *
- * A security context is used by one thread at a time. accept() may block (keytab, replay cache); nothing else does.
+ * A security context is used by one thread at a time. accept() may block (keytab, replay cache),
+ * and so may has_keys(), which any thread may call; nothing else does.
  */
 #ifndef RINGNFS_RPC_GSS_MECH_H
 #define RINGNFS_RPC_GSS_MECH_H
@@ -37,6 +38,9 @@ struct gss_mech {
     /* keytab, principal: NULL for the usual. Opens nothing yet. Returns NULL when memory is short. */
     void *(*open)(const char *keytab, const char *principal);
     void (*close)(void *mech);
+
+    /* Whether there are keys for the server's name now; else error (GSS_ERROR_MAX bytes) says what is missing. May block. */
+    bool (*has_keys)(void *mech, char *error);
 
     /* Begin a context (*security NULL) or go on with it. It is NULL again when it has failed. May block. */
     void (*accept)(void *mech, void **security, const uint8_t *token, size_t len, struct gss_accepted *accepted);

@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "server/peer.h"
-#include "server/server_private.h"
 #include "storage/fh.h"
 
 #define NO_ID UINT32_MAX
 #define PASSWD_BYTES (16 << 10)         /* of an entry, at first */
 #define PASSWD_BYTES_MAX (1 << 20)
+#define WAITING_MAX 256                 /* calls that wait for a ticket to be looked at, each with a copy of it */
 #define SHOWN_MAX 256                   /* bytes of a name that are shown */
 
 static int
@@ -86,7 +86,7 @@ or_usual(const char *value)
 
 int
 principals_new(const struct settings *settings, const struct principals_source *source, const struct log *log,
-               struct gss **gss)
+               uint64_t (*now_ms)(void), struct gss **gss)
 {
     const struct gss_config config = {
         .mech = &gss_krb5_mech,
@@ -94,7 +94,7 @@ principals_new(const struct settings *settings, const struct principals_source *
         .principal = or_usual(settings->krb5_principal),
         .contexts = settings->gss_contexts,
         .waiting = WAITING_MAX,
-        .now_ms = server_now_ms,
+        .now_ms = now_ms,
         .hash = siphash,
         .identify = find,
         .source = (void *)(uintptr_t)(source != NULL ? source : &principals_libc),
@@ -106,14 +106,18 @@ principals_new(const struct settings *settings, const struct principals_source *
 }
 
 int
-principals_follow(struct gss *gss, const struct exports *set)
+principals_follow(struct gss *gss, const struct exports *set, const struct log *log)
 {
+    char error[GSS_ERROR_MAX], shown[GSS_ERROR_MAX];
     bool wanted = false;
 
     for (size_t i = 0; i < set->count; i++)
         for (size_t j = 0; j < set->list[i].nclients; j++)
             for (unsigned flavor = CALL_AUTH_KRB5; flavor <= CALL_AUTH_KRB5P; flavor++)
                 wanted = wanted || export_sec_find(&set->list[i].clients[j].rights, flavor) != NULL;
+    if (wanted && !gss_has_keys(gss, error))
+        log_warn(log, "exports with Kerberos cannot be used yet, there are no keys for this server (krb5_keytab, "
+                      "krb5_principal): %s", log_quote(shown, sizeof(shown), error, strlen(error)));
     return gss_allow(gss, wanted);
 }
 
@@ -121,20 +125,22 @@ principals_follow(struct gss *gss, const struct exports *set)
 
 int
 principals_new(const struct settings *settings, const struct principals_source *source, const struct log *log,
-               struct gss **gss)
+               uint64_t (*now_ms)(void), struct gss **gss)
 {
     (void)settings;
     (void)source;
     (void)log;
+    (void)now_ms;
     *gss = NULL;
     return 0;
 }
 
 int
-principals_follow(struct gss *gss, const struct exports *set)
+principals_follow(struct gss *gss, const struct exports *set, const struct log *log)
 {
     (void)gss;
     (void)set;
+    (void)log;
     return 0;
 }
 

@@ -29,13 +29,16 @@ struct principals_source {
 extern const struct principals_source principals_libc;
 
 /*
- * What a server needs for RPCSEC_GSS; source NULL: principals_libc. log outlives it. Returns 0 or -errno; without Kerberos
- * in this build *gss is NULL.
+ * What a server needs for RPCSEC_GSS; source NULL: principals_libc. log outlives it. now_ms: the server's clock. Returns 0
+ * or -errno; without Kerberos in this build *gss is NULL.
  */
 int principals_new(const struct settings *settings, const struct principals_source *source, const struct log *log,
-                   struct gss **gss);
+                   uint64_t (*now_ms)(void), struct gss **gss);
 
-/* Speak RPCSEC_GSS if one of these exports accepts it. gss NULL is fine. Not for a worker. Returns 0 or -errno. */
-int principals_follow(struct gss *gss, const struct exports *set);
+/*
+ * Speak RPCSEC_GSS if one of these exports accepts it; where the server has no keys for that yet, it is told. gss NULL is
+ * fine. May block on the disk; not for a worker. Returns 0 or -errno.
+ */
+int principals_follow(struct gss *gss, const struct exports *set, const struct log *log);
 
 #endif

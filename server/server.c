@@ -19,6 +19,7 @@
 #define RECORD_MAX ((4u << 20) + (64u << 10))           /* bytes: the largest wtmax, and what is around it */
 #define REPLIES_MAX ((uint64_t)32 << 20)                /* bytes of replies to come, or that wait for one client ... */
 #define REPLIES_SHARE 8                                 /* ... but not more than this part of all memory */
+#define WAITING_MAX 1024                /* calls that wait for a host name, or for groups */
 #define LOGGED_EXPORTS 8                /* named in the line at the start */
 #define LOGGED_PATH 128                 /* bytes of each */
 
@@ -319,9 +320,9 @@ start(struct server *server, const struct server_config *config, char *error, si
     err = start_groups(server, config->groups);
     if (err < 0)
         return server_explain(err, "the thread for groups of users", error, error_size);
-    err = principals_new(&server->settings, config->principals, &server->log, &server->gss);
+    err = principals_new(&server->settings, config->principals, &server->log, server_now_ms, &server->gss);
     if (err == 0)
-        err = principals_follow(server->gss, server->exports);
+        err = principals_follow(server->gss, server->exports, &server->log);
     if (err < 0)
         return server_explain(err, "the thread for Kerberos", error, error_size);
     err = pool_new(server->settings.threads, &server->pool);

@@ -186,7 +186,7 @@ use(struct server *server, const struct source_copy *source, char *error, size_t
 
     if (err == 0) {
         access_prefetch(set, server->hosts);
-        err = principals_follow(server->gss, set);
+        err = principals_follow(server->gss, set, &server->log);
         if (err == 0)
             err = hand_to_workers(server, set);
         if (err < 0) {

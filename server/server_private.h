@@ -18,7 +18,6 @@
 #include "server/state.h"
 #include "server/worker.h"
 
-#define WAITING_MAX 1024                /* calls that wait for a host name, for groups, or for a ticket to be looked at */
 #define REGISTRATIONS 3                 /* NFS 3, MOUNT 1 and 3 */
 
 /* A list of strings of its own. */
