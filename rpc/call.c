@@ -224,6 +224,13 @@ refusal_space(struct call *call)
     return p;
 }
 
+/* What RPCSEC_GSS puts around the results. */
+static size_t
+gss_bytes(const struct call *call)
+{
+    return call->gss == NULL ? 0 : gss_front_bytes(call) + gss_tail_bytes(call);
+}
+
 struct wire_out *
 call_reply_begin(struct call *call, size_t max_bytes)
 {
@@ -231,7 +238,7 @@ call_reply_begin(struct call *call, size_t max_bytes)
 
     if (max_bytes > call_reply_max(call))
         return NULL;
-    p = reply_space(call, MESSAGE_ACCEPTED_BYTES + gss_front_bytes(call) + max_bytes + gss_tail_bytes(call));
+    p = reply_space(call, MESSAGE_ACCEPTED_BYTES + max_bytes + gss_bytes(call));
     if (p == NULL)
         return NULL;
     call->results = call->gss != NULL ? gss_put_front(call, p) : message_put_success(p, call->xid);
@@ -318,7 +325,7 @@ call_drop(struct call *call)
 size_t
 call_reply_max(const struct call *call)
 {
-    size_t max = call->source->reply_max - gss_front_bytes(call) - gss_tail_bytes(call);
+    size_t max = call->source->reply_max - gss_bytes(call);
 
     return max - max % 4;                                /* results are whole words */
 }
@@ -326,7 +333,7 @@ call_reply_max(const struct call *call)
 bool
 call_reply_is_sealed(const struct call *call)
 {
-    return gss_protects(call);
+    return call->gss != NULL && gss_protects(call);
 }
 
 uint16_t

@@ -67,7 +67,9 @@ int gss_allow(struct gss *gss, bool allowed);
 /* Whether the server has keys of its own now; else error (GSS_ERROR_MAX bytes) says what is missing. May block. */
 bool gss_has_keys(struct gss *gss, char *error);
 
-/* Wake up every call that waits, and let none wait any more. To be called before the loops end. NULL is fine. Any thread. */
+/*
+ * Wake up every call that waits, and let none wait any more. To be called before the loops end. NULL is fine. Any thread.
+ */
 void gss_stop(struct gss *gss);
 
 /* A thread that still blocks is waited for a second, then left to end once it returns. NULL is fine. */
@@ -76,7 +78,7 @@ void gss_free(struct gss *gss);
 /* Any thread. */
 void gss_read_stats(struct gss *gss, struct gss_stats *stats);
 
-/* ---- For call.c, on the call's worker ---- */
+/* ---- For call.c, on the call's worker; all but gss_receive() for calls that have a call->gss ---- */
 
 /*
  * A call with an RPCSEC_GSS credential has arrived: find its context, look at its checksum, decrypt its arguments. Returns
@@ -97,7 +99,7 @@ uint8_t *gss_put_front(const struct call *call, uint8_t *p);
 /* The whole of an accepted reply without results; returns its end. */
 uint8_t *gss_put_error(const struct call *call, uint8_t *p, enum call_accept status, uint32_t low, uint32_t high);
 
-/* Sign or encrypt the results, which end at call->reply.p; that moves behind what follows them. False: it cannot be sent. */
+/* Sign or encrypt the results, which end at call->reply.p, as the whole does then. False: it cannot be sent. */
 bool gss_seal_reply(struct call *call);
 
 /* The call is over. */

@@ -140,7 +140,7 @@ get_body(struct wire_in *in, uint32_t *len)
     return wire_get_opaque(in, UINT32_MAX - 3, len);
 }
 
-/* What the arguments are inside of (5.3.2.2, 5.3.2.3); they are NULL when somebody has changed them. With the context's lock. */
+/* What the arguments are inside of (5.3.2.2, 5.3.2.3); NULL when somebody has changed it. With the context's lock. */
 static const uint8_t *
 open_body(const struct gss_context *context, struct call *call, size_t *len)
 {
@@ -285,8 +285,6 @@ gss_front_bytes(const struct call *call)
 {
     const struct gss_call *gss_call = call->gss;
 
-    if (gss_call == NULL)
-        return 0;
     switch (gss_call->service) {
     case GSS_SERVICE_INTEGRITY:                         /* length and number */
         return wire_padded(gss_call->mic_len) + 4 + 4;
@@ -302,7 +300,7 @@ gss_tail_bytes(const struct call *call)
 {
     const struct gss_call *gss_call = call->gss;
 
-    if (gss_call == NULL || gss_call->service == GSS_SERVICE_NONE)
+    if (gss_call->service == GSS_SERVICE_NONE)
         return 0;
     if (gss_call->service == GSS_SERVICE_INTEGRITY)
         return 4 + wire_padded(gss_call->context->sizes.mic);
@@ -312,7 +310,7 @@ gss_tail_bytes(const struct call *call)
 bool
 gss_protects(const struct call *call)
 {
-    return call->gss != NULL && call->gss->service != GSS_SERVICE_NONE;
+    return call->gss->service != GSS_SERVICE_NONE;
 }
 
 uint8_t *

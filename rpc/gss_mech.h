@@ -39,7 +39,7 @@ struct gss_mech {
     void *(*open)(const char *keytab, const char *principal);
     void (*close)(void *mech);
 
-    /* Whether there are keys for the server's name now; else error (GSS_ERROR_MAX bytes) says what is missing. May block. */
+    /* Whether there are keys for the server's name; else error (GSS_ERROR_MAX bytes) says what is missing. May block. */
     bool (*has_keys)(void *mech, char *error);
 
     /* Begin a context (*security NULL) or go on with it. It is NULL again when it has failed. May block. */

@@ -26,7 +26,7 @@ struct gss_job {
 struct gss_call {
     struct loop_message message;        /* first; a context was made */
     struct call *call;
-    struct gss_job *job;                    /* which is over; NULL: it was given up */
+    struct gss_job *job;                /* which is over; NULL: it was given up */
     struct gss_context *context;        /* a reference; NULL: there is none */
     enum gss_service service;           /* of the reply */
     uint32_t seq;
@@ -48,7 +48,7 @@ struct gss {
     pthread_mutex_t lock;               /* of all below */
     pthread_cond_t work;                /* there is a job, or the end */
     STAILQ_HEAD(, gss_job) jobs;
-    struct gss_job *current;                /* the thread's */
+    struct gss_job *current;            /* the thread's */
     uint32_t waiting;
     bool stopping;
     bool ended;                         /* the thread looks at nothing here any more */

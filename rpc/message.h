@@ -27,7 +27,8 @@ enum message_kind {
 
 /*
  * Read the header of a call: xid, program, version, procedure and credential go into the call, and its arguments are
- * what follows. Of an RPCSEC_GSS call nothing is verified: its gss_header says what to look at. xid is valid except with MESSAGE_UNREADABLE. With MESSAGE_AUTH_ERROR, *why says what to answer.
+ * what follows. Of an RPCSEC_GSS call nothing is verified: its gss_header says what to look at. xid is valid except with
+ * MESSAGE_UNREADABLE. With MESSAGE_AUTH_ERROR, *why says what to answer.
  */
 enum message_kind message_read(struct call *call, const uint8_t *data, size_t len, enum call_auth_stat *why);
 

@@ -11,8 +11,9 @@
 #include "storage/cred.h"
 
 /*
- * Fill in cred, for a call of the flavour that sec is for; groups has room for CALL_GIDS_MAX and stays with it. The result never has an id of -1, which means "no
- * change" to the kernel. Returns whether the caller stays himself, so that his groups count. Any thread.
+ * Fill in cred, for a call of the flavour that sec is for; groups has room for CALL_GIDS_MAX and stays with it. The
+ * result never has an id of -1, which means "no change" to the kernel. Returns whether the caller stays himself, so that
+ * his groups count. Any thread.
  */
 bool squash(const struct export_rights *rights, const struct export_sec *sec, const struct call_auth *auth,
             struct store_cred *cred, gid_t *groups);

@@ -15,6 +15,8 @@
 #define WINDOW 128
 #define MAXSEQ 0x80000000u
 #define LARGE (1 << 20)
+#define CONNS 4
+#define AT_ONCE 120
 #define QUIET_MS 150                    /* without a reply for this long, there will be none */
 
 enum { NONE = 1, INTEGRITY, PRIVACY };
@@ -153,6 +155,51 @@ a_context_serves_several_connections(void **state)
     live_gss_end(&gss);
 }
 
+/* A GETATTR of the root as it is sent; returns its length. */
+static size_t
+make_getattr(struct live *srv, struct live_gss *gss, uint8_t *message, size_t size)
+{
+    return gss->security.make_call(&gss->security, srv, message, size, NFS_PROGRAM, NFS_V3, NFSPROC3_GETATTR,
+                                   (xdrproc_t)xdr_GETATTR3args, &srv->root);
+}
+
+/* Both workers are in the context at the same time, and the window is as good as used up. */
+static void
+calls_over_several_connections_at_once_are_all_answered(void **state)
+{
+    struct live *srv = live_start_kerberos(*state, &usual);
+    struct live_conn conns[CONNS];
+    uint32_t first_xid, first_seq, xid;
+    struct wire_in results;
+    const uint8_t *reply;
+    struct live_gss gss;
+    uint8_t message[1024];
+    ssize_t received;
+    size_t len;
+
+    live_gss_begin(srv, &srv->conn, &gss, "alice", PRIVACY);
+    for (int i = 0; i < CONNS; i++)
+        conns[i] = live_connect(srv, SOCK_STREAM, AF_INET);
+    first_xid = srv->xid + 1;
+    first_seq = gss.seq + 1;
+    for (int i = 0; i < AT_ONCE; i++) {
+        len = make_getattr(srv, &gss, message, sizeof(message));
+        assert_true(live_send_message(&conns[i % CONNS], message, len));
+    }
+    for (int i = 0; i < AT_ONCE; i++) {
+        received = live_receive(srv, &conns[i % CONNS], LIVE_WAIT_MS, &reply);
+        assert_true(received > 8);
+        memcpy(&xid, reply, sizeof(xid));
+        gss.seq = first_seq + (be32toh(xid) - first_xid);
+        assert_int_equal(gss.security.take_reply(&gss.security, &conns[i % CONNS], reply, (size_t)received, &xid, &results),
+                         LIVE_SUCCESS);
+        assert_int_equal(wire_get_u32(&results), NFS3_OK);
+    }
+    for (int i = 0; i < CONNS; i++)
+        live_close(&conns[i]);
+    live_gss_end(&gss);
+}
+
 static void
 refusals_of_the_call_itself_carry_a_checksum_too(void **state)
 {
@@ -217,14 +264,6 @@ a_secure_export_takes_kerberos_from_any_port(void **state)
 }
 
 /* ---- By hand ---- */
-
-/* A GETATTR of the root as it is sent; returns its length. */
-static size_t
-make_getattr(struct live *srv, struct live_gss *gss, uint8_t *message, size_t size)
-{
-    return gss->security.make_call(&gss->security, srv, message, size, NFS_PROGRAM, NFS_V3, NFSPROC3_GETATTR,
-                                   (xdrproc_t)xdr_GETATTR3args, &srv->root);
-}
 
 /* The outcome of a message, LIVE_TIMEOUT if there is none. */
 static int
@@ -454,6 +493,7 @@ main(void)
         cmocka_unit_test(every_service_goes_over_udp_too),
         cmocka_unit_test(a_read_over_udp_leaves_room_for_what_protects_it),
         cmocka_unit_test(a_context_serves_several_connections),
+        cmocka_unit_test(calls_over_several_connections_at_once_are_all_answered),
         cmocka_unit_test(refusals_of_the_call_itself_carry_a_checksum_too),
         cmocka_unit_test(rights_are_those_of_the_service),
         cmocka_unit_test(a_secure_export_takes_kerberos_from_any_port),

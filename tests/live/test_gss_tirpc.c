@@ -1,4 +1,4 @@
-/* tests/live/test_gss_tirpc.c - libtirpc's client of RPCSEC_GSS, which is not ours: another opinion of what the bytes mean. */
+/* tests/live/test_gss_tirpc.c - libtirpc's client of RPCSEC_GSS, which is not ours: another opinion of the bytes. */
 #include "tests/lib/live.h"
 
 #include <netinet/in.h>
@@ -41,8 +41,8 @@ static void *
 call(struct live *srv, CLIENT *client, uint32_t proc, const void *args)
 {
     void *res = live_keep(srv, live_res_size(proc));
-    enum clnt_stat stat = clnt_call(client, proc, live_args_codec(proc), (caddr_t)(uintptr_t)args, live_res_codec(proc), res,
-                                    patience);
+    enum clnt_stat stat = clnt_call(client, proc, live_args_codec(proc), (caddr_t)(uintptr_t)args,
+                                    live_res_codec(proc), res, patience);
 
     if (stat != RPC_SUCCESS)
         fail_msg("%s: %s", live_proc_name(proc), clnt_sperror(client, "libtirpc"));

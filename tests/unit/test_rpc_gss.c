@@ -1,6 +1,6 @@
 /*
- * tests/unit/test_rpc_gss.c - RPCSEC_GSS without Kerberos: the bytes of credentials, the window of numbers, and the table of
- * contexts, on a clock of the test's.
+ * tests/unit/test_rpc_gss.c - RPCSEC_GSS without Kerberos: the bytes of credentials, the window of numbers, and the table
+ * of contexts, on a clock of the test's.
  */
 #include <setjmp.h>
 #include <stdarg.h>
