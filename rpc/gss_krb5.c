@@ -11,13 +11,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define SMALL_BYTES 8                   /* two lengths of data, to see whether what is around them is the same */
 #define LARGE_BYTES (1 << 20)
 
 struct krb5 {
     char *keytab, *principal;           /* NULL: the usual */
-    gss_cred_id_t cred;                 /* the thread's that accepts */
+    gss_cred_id_t cred;                 /* the thread's that accepts, like the rest */
+    OM_uint32 major, minor;             /* why there are no credentials */
+    time_t tried_at;                    /* when that was seen, on the monotonic clock; 0: never */
 };
 
 static void
@@ -107,6 +110,25 @@ acquire(const struct krb5 *krb5, gss_cred_id_t *cred, OM_uint32 *minor)
         major = gss_acquire_cred_from(minor, name, GSS_C_INDEFINITE, &mechs, GSS_C_ACCEPT, &store, cred, NULL, NULL);
     gss_release_name(&ignored, &name);
     return major;
+}
+
+/*
+ * The same for accept(): the keytab may have come since it was looked for last. Not for every token, as each failure
+ * costs memory that MIT Kerberos (1.20) does not give back.
+ */
+static OM_uint32
+acquire_again(struct krb5 *krb5, OM_uint32 *minor)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    if (krb5->tried_at == 0 || now.tv_sec != krb5->tried_at) {
+        krb5->tried_at = now.tv_sec;
+        krb5->minor = 0;
+        krb5->major = acquire(krb5, &krb5->cred, &krb5->minor);
+    }
+    *minor = krb5->minor;
+    return krb5->major;
 }
 
 static bool
@@ -210,8 +232,8 @@ krb5_accept(void *mech, void **security, const uint8_t *token, size_t len, struc
     gss_ctx_id_t context = *security;
     OM_uint32 minor = 0, lifetime = 0, major = GSS_S_COMPLETE, ignored;
 
-    if (krb5->cred == GSS_C_NO_CREDENTIAL)              /* the keytab may have come since it was looked for last */
-        major = acquire(krb5, &krb5->cred, &minor);
+    if (krb5->cred == GSS_C_NO_CREDENTIAL)
+        major = acquire_again(krb5, &minor);
     if (!GSS_ERROR(major))
         major = gss_accept_sec_context(&minor, &context, krb5->cred, &in, GSS_C_NO_CHANNEL_BINDINGS, &client, NULL, &out,
                                        NULL, &lifetime, NULL);

@@ -61,6 +61,7 @@ work(struct live *srv, CLIENT *client, const char *name)
     CREATE3res *created;
     GETATTR3res *attr;
     READ3res *got;
+    READDIR3res *listed;
 
     for (size_t i = 0; i < LARGE; i++)
         data[i] = (char)(i * 7 + i / 251);
@@ -77,7 +78,9 @@ work(struct live *srv, CLIENT *client, const char *name)
     assert_int_equal(attr->status, NFS3_OK);
     if (srv->config->store == LIVE_MEMORY || geteuid() == 0)
         assert_int_equal(attr->GETATTR3res_u.resok.obj_attributes.uid, ALICE);
-    assert_int_equal(((READDIR3res *)call(srv, client, NFSPROC3_READDIR, &readdir))->status, NFS3_OK);
+    listed = call(srv, client, NFSPROC3_READDIR, &readdir);
+    assert_int_equal(listed->status, NFS3_OK);
+    xdr_free((xdrproc_t)xdr_READDIR3res, listed);
     xdr_free((xdrproc_t)xdr_READ3res, got);
     xdr_free((xdrproc_t)xdr_CREATE3res, created);
 }
