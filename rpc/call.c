@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <sys/param.h>
 
+#include "rpc/gss.h"
 #include "rpc/message.h"
 #include "rpc/source.h"
 
@@ -72,6 +73,7 @@ call_new(struct call_source *source)
     call->arena = NULL;
     call->arena_used = 0;
     call->reply_start = NULL;
+    call->gss = NULL;
     call->payload = NULL;
     call->payload_len = 0;
     call->pipe = NULL;
@@ -96,6 +98,8 @@ call_free(struct call *call)
     struct transport_private *private = call->transport->private;
     struct buf *next;
 
+    if (call->gss != NULL)
+        gss_call_end(call);
     for (; call->arena != NULL; call->arena = next) {
         next = call->arena->next;
         buf_put(call->arena);
@@ -165,7 +169,8 @@ call_deliver(struct call *call, struct buf *buf, const uint8_t *data, size_t len
         call_reply_error(call, CALL_GARBAGE_ARGS, 0, 0);
         break;
     default:
-        program_dispatch(transport->private->programs, transport->private->nprograms, call);
+        if (call->auth.flavor != CALL_AUTH_GSS || gss_receive(transport->private->shared->gss, call))
+            program_dispatch(transport->private->programs, transport->private->nprograms, call);
         break;
     }
     return 0;
@@ -211,7 +216,7 @@ reply_send(struct call *call)
 static uint8_t *
 refusal_space(struct call *call)
 {
-    uint8_t *p = reply_space(call, MESSAGE_REFUSED_MAX);
+    uint8_t *p = reply_space(call, MESSAGE_REFUSED_MAX + wire_padded(GSS_MIC_MAX));
 
     drop_payload(call);
     if (p == NULL)
@@ -219,17 +224,25 @@ refusal_space(struct call *call)
     return p;
 }
 
+/* What RPCSEC_GSS puts around the results. */
+static size_t
+gss_bytes(const struct call *call)
+{
+    return call->gss == NULL ? 0 : gss_front_bytes(call) + gss_tail_bytes(call);
+}
+
 struct wire_out *
 call_reply_begin(struct call *call, size_t max_bytes)
 {
     uint8_t *p;
 
-    if (max_bytes > call->source->reply_max)
+    if (max_bytes > call_reply_max(call))
         return NULL;
-    p = reply_space(call, MESSAGE_ACCEPTED_BYTES + max_bytes);
+    p = reply_space(call, MESSAGE_ACCEPTED_BYTES + max_bytes + gss_bytes(call));
     if (p == NULL)
         return NULL;
-    call->reply.p = message_put_success(p, call->xid);
+    call->results = call->gss != NULL ? gss_put_front(call, p) : message_put_success(p, call->xid);
+    call->reply.p = call->results;
     call->reply.end = call->reply.p + max_bytes;
     call->reply.full = false;
     return &call->reply;
@@ -238,7 +251,7 @@ call_reply_begin(struct call *call, size_t max_bytes)
 void
 call_reply_lend(struct call *call, struct buf *buf, const uint8_t *data, size_t len)
 {
-    assert(call->payload == NULL);
+    assert(call->payload == NULL && !call_reply_is_sealed(call));
     call->payload = buf_ref(buf);
     call->payload_data = data;
     call->payload_len = len;
@@ -247,7 +260,7 @@ call_reply_lend(struct call *call, struct buf *buf, const uint8_t *data, size_t 
 void
 call_reply_lend_pipe(struct call *call, struct pipe *pipe, size_t len)
 {
-    assert(call->payload == NULL && call->pipe == NULL && call->stream);
+    assert(call->payload == NULL && call->pipe == NULL && call->stream && !call_reply_is_sealed(call));
     call->pipe = pipe;
     call->payload_len = len;
 }
@@ -255,11 +268,13 @@ call_reply_lend_pipe(struct call *call, struct pipe *pipe, size_t len)
 void
 call_reply_end(struct call *call)
 {
-    size_t results = (size_t)(call->reply.p - call->reply_start) - MESSAGE_ACCEPTED_BYTES;
+    size_t bytes = (size_t)(call->reply.p - call->results) + wire_padded(call->payload_len);
 
     assert(call->source->replying == call);
-    if (call->reply.full || results + wire_padded(call->payload_len) > call->source->reply_max)
+    if (call->reply.full || bytes > call_reply_max(call))
         call_reply_error(call, CALL_SYSTEM_ERR, 0, 0);
+    else if (call->gss != NULL && !gss_seal_reply(call))
+        call_drop(call);                                /* RFC 2203 5.3.3.4.1, 5.3.3.4.4 */
     else
         reply_send(call);
 }
@@ -271,7 +286,8 @@ call_reply_error(struct call *call, enum call_accept status, uint32_t low, uint3
 
     if (p == NULL)
         return;
-    call->reply.p = message_put_error(p, call->xid, status, low, high);
+    call->reply.p = call->gss != NULL ? gss_put_error(call, p, status, low, high)
+                                      : message_put_error(p, call->xid, status, low, high);
     reply_send(call);
 }
 
@@ -309,7 +325,15 @@ call_drop(struct call *call)
 size_t
 call_reply_max(const struct call *call)
 {
-    return call->source->reply_max;
+    size_t max = call->source->reply_max - gss_bytes(call);
+
+    return max - max % 4;                                /* results are whole words */
+}
+
+bool
+call_reply_is_sealed(const struct call *call)
+{
+    return call->gss != NULL && gss_protects(call);
 }
 
 uint16_t

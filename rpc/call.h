@@ -16,21 +16,31 @@
 #include <sys/socket.h>
 
 #include "rpc/buf.h"
+#include "rpc/gss_message.h"
 #include "rpc/pipe.h"
 #include "xdr/wire.h"
 
+struct gss_call;
 struct transport;
 struct program;
 
-/* RFC 5531 section 8.2. */
-enum call_flavor { CALL_AUTH_NONE = 0, CALL_AUTH_SYS = 1 };
+/* RFC 5531 section 8.2, and for Kerberos the pseudo flavours of RFC 2623 section 2.1. */
+enum call_flavor {
+    CALL_AUTH_NONE = 0,
+    CALL_AUTH_SYS = 1,
+    CALL_AUTH_GSS = 6,                  /* RPCSEC_GSS (RFC 2203), before it is known which of the next three it is */
+    CALL_AUTH_KRB5 = 390003,            /* who calls is proved */
+    CALL_AUTH_KRB5I = 390004,           /* and that nobody changed anything on the way, */
+    CALL_AUTH_KRB5P = 390005            /* and nobody could read it */
+};
 #define CALL_GIDS_MAX 16                /* RFC 5531 appendix A: gids<16> */
 
 struct call_auth {
     enum call_flavor flavor;
-    uint32_t uid;                       /* AUTH_SYS only, like the rest */
+    uint32_t uid;                       /* not with AUTH_NONE, like gid; with Kerberos UINT32_MAX: nobody known here */
     uint32_t gid;
-    uint32_t ngids;
+    uint64_t principal;                 /* Kerberos: a digest of the caller's name, the same over all his contexts */
+    uint32_t ngids;                     /* AUTH_SYS only, like the rest */
     uint32_t gids[CALL_GIDS_MAX];
     const uint8_t *machine;             /* in the request; not NUL-terminated */
     uint32_t machine_len;
@@ -45,7 +55,8 @@ enum call_accept {
 /* RFC 5531 section 9: auth_stat. */
 enum call_auth_stat {
     CALL_AUTH_OK = 0, CALL_AUTH_BADCRED = 1, CALL_AUTH_REJECTEDCRED = 2, CALL_AUTH_BADVERF = 3,
-    CALL_AUTH_REJECTEDVERF = 4, CALL_AUTH_TOOWEAK = 5
+    CALL_AUTH_REJECTEDVERF = 4, CALL_AUTH_TOOWEAK = 5,
+    CALL_AUTH_CREDPROBLEM = 13, CALL_AUTH_CTXPROBLEM = 14       /* RPCSEC_GSS */
 };
 
 /* Where a call came from and its reply goes to: a connection or a datagram socket. */
@@ -68,6 +79,9 @@ struct call {
     size_t arena_used;
     struct wire_out reply;
     uint8_t *reply_start;
+    uint8_t *results;                   /* of the reply: where they begin */
+    struct gss_header gss_header;       /* CALL_AUTH_GSS: as it came */
+    struct gss_call *gss;               /* gss.c's; NULL: the call is not of RPCSEC_GSS */
     struct buf *payload;
     const uint8_t *payload_data;
     size_t payload_len;
@@ -117,6 +131,12 @@ void call_reply_rpc_mismatch(struct call *call);
 
 /* End the call without an answer. */
 void call_drop(struct call *call);
+
+/*
+ * The reply is signed or encrypted as a whole, so its bytes have to be stored: call_reply_lend() and
+ * call_reply_lend_pipe() cannot be used.
+ */
+bool call_reply_is_sealed(const struct call *call);
 
 /* How many bytes of results a reply to this call may have, READ payload included. */
 size_t call_reply_max(const struct call *call);

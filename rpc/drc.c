@@ -169,6 +169,9 @@ drc_identify(const struct drc *drc, const struct call *call, struct wire_in args
     if (call->auth.flavor == CALL_AUTH_SYS) {
         key->uid = call->auth.uid;
         key->gid = call->auth.gid;
+    } else if (call->auth.flavor >= CALL_AUTH_KRB5) {    /* the name, not the context: he may have made a new one */
+        key->uid = (uint32_t)call->auth.principal;
+        key->gid = (uint32_t)(call->auth.principal >> 32);
     }
     put_peer(&call->peer, key);
     out->place = drc->hash(drc->hash_key, key, sizeof(*key));

@@ -37,7 +37,7 @@ struct drc_key {
     uint32_t scope;
     uint32_t xid, prog, vers, proc;
     uint32_t args_bytes;
-    uint32_t flavor, uid, gid;
+    uint32_t flavor, uid, gid;          /* Kerberos: a digest of the caller's name in place of the ids */
     uint16_t port;
     uint8_t family;
     uint8_t stream;

@@ -27,15 +27,18 @@ read_auth_sys(struct call_auth *auth, const uint8_t *body, size_t len)
 }
 
 static enum call_auth_stat
-read_cred(struct call_auth *auth, uint32_t flavor, const uint8_t *body, uint32_t len)
+read_cred(struct call *call, uint32_t flavor, const uint8_t *body, uint32_t len)
 {
     switch (flavor) {
     case CALL_AUTH_NONE:
-        auth->flavor = CALL_AUTH_NONE;
+        call->auth.flavor = CALL_AUTH_NONE;
         return CALL_AUTH_OK;
     case CALL_AUTH_SYS:
-        auth->flavor = CALL_AUTH_SYS;
-        return read_auth_sys(auth, body, len);
+        call->auth.flavor = CALL_AUTH_SYS;
+        return read_auth_sys(&call->auth, body, len);
+    case CALL_AUTH_GSS:
+        call->auth.flavor = CALL_AUTH_GSS;
+        return gss_message_read_cred(&call->gss_header.cred, body, len) < 0 ? CALL_AUTH_BADCRED : CALL_AUTH_OK;
     default:
         return CALL_AUTH_BADCRED;
     }
@@ -50,6 +53,18 @@ read_opaque_auth(struct wire_in *in, uint32_t *flavor, uint32_t *len)
     if (in->bad || *len > MESSAGE_AUTH_BODY_MAX)
         return NULL;
     return wire_get_bytes(in, wire_padded(*len));
+}
+
+/* AUTH_NONE, but a checksum where an RPCSEC_GSS context is used (RFC 2203 5.2.2, 5.3.1). */
+static uint32_t
+wanted_verifier(const struct call *call)
+{
+    enum gss_proc proc;
+
+    if (call->auth.flavor != CALL_AUTH_GSS)
+        return CALL_AUTH_NONE;
+    proc = call->gss_header.cred.proc;
+    return proc == GSS_PROC_INIT || proc == GSS_PROC_CONTINUE_INIT ? CALL_AUTH_NONE : CALL_AUTH_GSS;
 }
 
 enum message_kind
@@ -80,14 +95,17 @@ message_read(struct call *call, const uint8_t *data, size_t len, enum call_auth_
         return MESSAGE_AUTH_ERROR;
     if (in.bad)
         return MESSAGE_GARBAGE;
-    *why = read_cred(&call->auth, flavor, body, size);
+    *why = read_cred(call, flavor, body, size);
     if (*why != CALL_AUTH_OK)
         return MESSAGE_AUTH_ERROR;
 
-    read_opaque_auth(&in, &flavor, &size);
+    call->gss_header.signed_bytes = data;
+    call->gss_header.signed_len = (size_t)(in.p - data);
+    call->gss_header.verifier = read_opaque_auth(&in, &flavor, &call->gss_header.verifier_len);
+    size = call->gss_header.verifier_len;
     if (in.bad)
         return MESSAGE_GARBAGE;
-    if (flavor != CALL_AUTH_NONE || size > MESSAGE_AUTH_BODY_MAX) {
+    if (flavor != wanted_verifier(call) || size > MESSAGE_AUTH_BODY_MAX) {
         *why = CALL_AUTH_BADVERF;
         return MESSAGE_AUTH_ERROR;
     }
@@ -124,6 +142,24 @@ uint8_t *
 message_put_error(uint8_t *p, uint32_t xid, enum call_accept status, uint32_t low, uint32_t high)
 {
     p = put_accepted(p, xid, status);
+    if (status != CALL_PROG_MISMATCH)
+        return p;
+    p = put_u32(p, low);
+    return put_u32(p, high);
+}
+
+uint8_t *
+message_put_verified(uint8_t *p, uint32_t xid, enum call_accept status, uint32_t low, uint32_t high, const uint8_t *mic,
+                     size_t len)
+{
+    p = put_u32(p, xid);
+    p = put_u32(p, TYPE_REPLY);
+    p = put_u32(p, REPLY_ACCEPTED);
+    p = put_u32(p, CALL_AUTH_GSS);
+    p = put_u32(p, (uint32_t)len);
+    memcpy(p, mic, len);
+    memset(p + len, 0, wire_padding(len));
+    p = put_u32(p + wire_padded(len), status);
     if (status != CALL_PROG_MISMATCH)
         return p;
     p = put_u32(p, low);

@@ -27,7 +27,8 @@ enum message_kind {
 
 /*
  * Read the header of a call: xid, program, version, procedure and credential go into the call, and its arguments are
- * what follows. xid is valid except with MESSAGE_UNREADABLE. With MESSAGE_AUTH_ERROR, *why says what to answer.
+ * what follows. Of an RPCSEC_GSS call nothing is verified: its gss_header says what to look at. xid is valid except with
+ * MESSAGE_UNREADABLE. With MESSAGE_AUTH_ERROR, *why says what to answer.
  */
 enum message_kind message_read(struct call *call, const uint8_t *data, size_t len, enum call_auth_stat *why);
 
@@ -36,6 +37,10 @@ uint8_t *message_put_success(uint8_t *p, uint32_t xid);
 
 /* An accepted reply of another status; low and high are stored for PROG_MISMATCH. */
 uint8_t *message_put_error(uint8_t *p, uint32_t xid, enum call_accept status, uint32_t low, uint32_t high);
+
+/* The header of an accepted reply to an RPCSEC_GSS call, whose verifier is a checksum (RFC 2203 5.3.3.2). */
+uint8_t *message_put_verified(uint8_t *p, uint32_t xid, enum call_accept status, uint32_t low, uint32_t high,
+                              const uint8_t *mic, size_t len);
 
 /* MSG_DENIED: RPC_MISMATCH with version 2 as the only one, or AUTH_ERROR. */
 uint8_t *message_put_rpc_mismatch(uint8_t *p, uint32_t xid);

@@ -11,6 +11,7 @@
 
 #include "rpc/buf.h"
 #include "rpc/call.h"
+#include "rpc/gss.h"
 #include "rpc/loop.h"
 #include "rpc/pipe.h"
 #include "rpc/program.h"
@@ -36,6 +37,7 @@ struct transport_shared {
     struct transport_limits limits;
     struct buf_budget budget;
     _Atomic uint32_t connections;       /* open now */
+    struct gss *gss;                    /* NULL: RPCSEC_GSS is not spoken */
     _Atomic uint64_t call_bytes;        /* of the budget, that calls themselves have; never given back */
 };
 

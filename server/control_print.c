@@ -112,6 +112,7 @@ control_print_stats(FILE *out, const json_t *result)
     print_procedures(out, "NFS version 3", json_object_get(result, "nfs3"));
     print_procedures(out, "NFSACL version 3", json_object_get(result, "nfsacl"));
     print_numbers(out, "replay cache", json_object_get(result, "replay_cache"));
+    print_numbers(out, "kerberos", json_object_get(result, "kerberos"));
     print_numbers(out, "flushes", json_object_get(result, "flushes"));
     print_numbers(out, "threads", json_object_get(result, "pool"));
     print_numbers(out, "buffers", json_object_get(result, "buffers"));

@@ -77,13 +77,20 @@ release(struct nfs3_call *call)
     export_view_put(call->view);
 }
 
+/* Whether READ's data is stored in the reply: little of it, and what is to be signed or encrypted. */
+static bool
+is_copied(const struct nfs3_call *call)
+{
+    return call->data_bytes <= SMALL_DATA || call_reply_is_sealed(&call->rpc);
+}
+
 static void
 put_data(struct nfs3_call *call, struct wire_out *out)
 {
     if (call->pipe != NULL && call->op.r.read.in_pipe) {
         call_reply_lend_pipe(&call->rpc, call->pipe, call->data_bytes);
         call->pipe = NULL;
-    } else if (call->data != NULL && call->data_bytes > SMALL_DATA) {
+    } else if (call->data != NULL && !is_copied(call)) {
         call_reply_lend(&call->rpc, call->data, call->data_start, call->data_bytes);
     } else {
         wire_put_fixed(out, call->data_start, call->data_bytes);
@@ -153,7 +160,7 @@ nfs3_answer(struct nfs3_call *call, int err)
     call->res.status = nfs3_status(err, call->proc->named, &known);
     if (!known)
         note_unknown(call, err);
-    copied = call->data_bytes <= SMALL_DATA ? wire_padded(call->data_bytes) : 0;
+    copied = is_copied(call) ? wire_padded(call->data_bytes) : 0;
     out = call_reply_begin(rpc, call->proc->reply_bytes + call->list_bytes + copied);
     if (out != NULL) {
         results = out->p;
@@ -201,10 +208,23 @@ told_node(struct nfs3_call *call, int err)
     return nfs3_answer(call, call->refusal);
 }
 
+/* Refused for the flavour of the call, before anything was done. */
+static int
+refuse_flavor(struct nfs3_call *call)
+{
+    if (call->replay.entry != NULL)
+        drc_forget(call->worker->shared->drc, &call->replay);
+    release(call);
+    call_reply_auth_error(&call->rpc, CALL_AUTH_TOOWEAK);
+    return OVER;
+}
+
 /* Refused without a node to tell of. */
 static int
 refuse(struct nfs3_call *call, int err)
 {
+    if (err == -NFS3_EWEAK)
+        return refuse_flavor(call);
     call->refusal = err;
     return nfs3_answer(call, err);
 }
@@ -287,10 +307,34 @@ got_node(struct nfs3_call *call, int err)
     return check_inside(call, call->node, 0, node_inside);
 }
 
+static bool
+is_root(const struct export *export, const struct store_id *id)
+{
+    const struct store_id *root = store_node_id(export->store, export->store->root);
+
+    return id->len == root->len && memcmp(id->bytes, root->bytes, id->len) == 0;
+}
+
+/*
+ * What holds for calls of this flavour. As RFC 2623 2.3.2 has it, and knfsd does, the calls that clients make while they
+ * mount need no Kerberos on the root of an export: they say little, and a client may not know better yet.
+ */
+static int
+find_sec(const struct nfs3_call *call, const struct export *export, const struct export_rights *rights,
+         const struct store_id *id, const struct export_sec **sec)
+{
+    enum call_flavor flavor = call->rpc.auth.flavor;
+
+    *sec = export_sec_find(rights, flavor);
+    if (*sec == NULL && call->proc->mounting && flavor < CALL_AUTH_KRB5 && is_root(export, id))
+        *sec = &rights->usual;
+    return *sec != NULL ? 0 : -NFS3_EWEAK;
+}
+
 /* The export that one of the handles names, and this caller's rights in it; -EINPROGRESS: start() will run again. */
 static int
 find_export(struct nfs3_call *call, const nfs_fh3 *fh, const struct export **export,
-            const struct export_rights **rights, unsigned which)
+            const struct export_rights **rights, const struct export_sec **sec, unsigned which)
 {
     const struct fh_key *key = call->worker->shared->key;
     uint64_t export_id;
@@ -308,9 +352,9 @@ find_export(struct nfs3_call *call, const nfs_fh3 *fh, const struct export **exp
         return err;
     if (*rights == NULL || (*rights)->withheld)
         return -ESTALE;                                 /* as knfsd: nothing is said about exports of others */
-    if ((*rights)->secure && call_peer_port(&call->rpc) >= IPPORT_RESERVED)
+    if ((*rights)->secure && call->rpc.auth.flavor < CALL_AUTH_KRB5 && call_peer_port(&call->rpc) >= IPPORT_RESERVED)
         return -EPERM;
-    return 0;
+    return find_sec(call, *export, *rights, &call->ids[which], sec);
 }
 
 /* RENAME's and LINK's other handle: 0 when the two may be used together. */
@@ -319,27 +363,36 @@ check_second(struct nfs3_call *call)
 {
     const struct export *export;
     const struct export_rights *rights;
-    int err = find_export(call, call->proc->second(&call->args), &export, &rights, 1);
+    const struct export_sec *sec;
+    int err = find_export(call, call->proc->second(&call->args), &export, &rights, &sec, 1);
 
     if (err < 0)
         return err;
-    if (nfs3_read_only(export, rights))
+    if (nfs3_read_only(export, sec))
         return -EROFS;
     return export == call->export ? 0 : -EXDEV;
+}
+
+/* Whether the groups that count are those that this machine knows: a call with Kerberos carries none. */
+static bool
+groups_are_ours(const struct nfs3_call *call)
+{
+    return call->rights->manage_gids || call->rpc.auth.flavor >= CALL_AUTH_KRB5;
 }
 
 /* Who the caller is on the export; -EINPROGRESS: start() will run again. */
 static int
 find_caller(struct nfs3_call *call)
 {
-    bool himself = squash(call->rights, &call->rpc.auth, &call->cred, call->groups);
+    bool himself = squash(call->rights, call->sec, &call->rpc.auth, &call->cred, call->groups);
     int err;
 
-    if (!himself || !call->rights->manage_gids)
+    if (!himself || !groups_are_ours(call))
         return 0;
     forget_groups(call);
     err = groups_find(call->worker->shared->groups, call->cred.uid, &call->wait, &call->groups_list);
-    return err == 0 ? squash_groups(call->rights, &call->groups_list, &call->cred, call->groups, &call->more_groups)
+    return err == 0 ? squash_groups(call->rights, call->sec, &call->groups_list, &call->cred, call->groups,
+                                    &call->more_groups)
                     : err;
 }
 
@@ -347,7 +400,7 @@ static int
 start(struct nfs3_call *call)
 {
     struct store_op *op = &call->op;
-    int err = find_export(call, &call->args.first, &call->export, &call->rights, 0);
+    int err = find_export(call, &call->args.first, &call->export, &call->rights, &call->sec, 0);
 
     if (err == 0)
         err = find_caller(call);
@@ -355,12 +408,14 @@ start(struct nfs3_call *call)
         return STORE_PENDING;
     if (err < 0)
         return refuse(call, err);
-    if (call->proc->needs == RIGHT_WRITE && nfs3_read_only(call->export, call->rights))
+    if (call->proc->needs == RIGHT_WRITE && nfs3_read_only(call->export, call->sec))
         call->refusal = -EROFS;
     else if (call->proc->second != NULL)
         call->refusal = check_second(call);
     if (call->refusal == -EINPROGRESS)
         return STORE_PENDING;
+    if (call->refusal == -NFS3_EWEAK)
+        return refuse_flavor(call);
     op->engine = call->worker->engine;
     op->cred = &call->cred;
     op->sync = !call->rights->async;

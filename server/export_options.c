@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/export_sec.h"
 #include "server/log.h"
 #include "server/text.h"
 
@@ -17,13 +18,14 @@
 
 enum option_type {
     OPTION_FLAG,                        /* sets a bool to flag */
+    OPTION_SEC_FLAG,                    /* the same, of struct export_sec: for the flavours of the last sec= */
     OPTION_NOTHING,                     /* says what we do anyway */
     OPTION_ID,                          /* uint32_t; -2 is 4294967294 */
     OPTION_SIZE,                        /* uint32_t, bytes; a multiple of 512 */
     OPTION_DIR,                         /* const char *: an absolute path, owned */
     OPTION_MOUNT_POINT,                 /* the same, or "" where no value is given */
     OPTION_FSID,
-    OPTION_SEC,                         /* a list of flavours, of which sys is the only one there is */
+    OPTION_SEC,                         /* a list of flavours, between colons */
     OPTION_REFUSED                      /* of exports(5); help says why it is not taken */
 };
 
@@ -41,6 +43,7 @@ struct export_option {
 
 #define AT(field)               .offset = offsetof(struct export_rights, field)
 #define FLAG(field, on)         .type = OPTION_FLAG, AT(field), .flag = on
+#define SEC_FLAG(field, on)     .type = OPTION_SEC_FLAG, .offset = offsetof(struct export_sec, field), .flag = on
 #define NOTHING                 .type = OPTION_NOTHING
 #define ID(field)               .type = OPTION_ID, AT(field), .max = LAST_ID, .value = "ID"
 #define SIZE(field, from, to)   .type = OPTION_SIZE, AT(field), .min = from, .max = to, .value = "BYTES"
@@ -50,18 +53,18 @@ struct export_option {
 #define NFS4_ONLY               "belongs to NFSv4: this server speaks NFSv3"
 
 static const struct export_option export_options[] = {
-    { "ro", FLAG(read_only, true), .help = "Refuse every change (default)." },
-    { "rw", FLAG(read_only, false), .help = "Allow changes." },
+    { "ro", SEC_FLAG(read_only, true), .help = "Refuse every change (default)." },
+    { "rw", SEC_FLAG(read_only, false), .help = "Allow changes." },
     { "sync", FLAG(async, false), .help = "Reply once a change is on disk (default)." },
     { "async", FLAG(async, true), .help = "Reply before changes are on disk; a crash of the server loses them." },
-    { "secure", FLAG(secure, true), .help = "Take calls from ports below 1024 only (default)." },
+    { "secure", FLAG(secure, true), .help = "Take calls without Kerberos from ports below 1024 only (default)." },
     { "insecure", FLAG(secure, false), .help = "Take calls from any port." },
     { "wdelay", FLAG(wdelay, true), .help = "Let writes that arrive together share one flush (default)." },
     { "no_wdelay", FLAG(wdelay, false), .help = "Flush each stable write by itself." },
-    { "root_squash", FLAG(root_squash, true), .help = "Take uid 0 and gid 0 for anonuid and anongid (default)." },
-    { "no_root_squash", FLAG(root_squash, false), .help = "Let the client's root be root." },
-    { "all_squash", FLAG(all_squash, true), .help = "Take every caller for anonuid and anongid." },
-    { "no_all_squash", FLAG(all_squash, false), .help = "Take callers for whom they say they are (default)." },
+    { "root_squash", SEC_FLAG(root_squash, true), .help = "Take uid 0 and gid 0 for anonuid and anongid (default)." },
+    { "no_root_squash", SEC_FLAG(root_squash, false), .help = "Let the client's root be root." },
+    { "all_squash", SEC_FLAG(all_squash, true), .help = "Take every caller for anonuid and anongid." },
+    { "no_all_squash", SEC_FLAG(all_squash, false), .help = "Take callers for whom they say they are (default)." },
     { "anonuid", ID(anon_uid), .help = "The uid of squashed callers; default 65534, -2 is 4294967294." },
     { "anongid", ID(anon_gid), .help = "The gid of squashed callers; default 65534, -2 is 4294967294." },
     { "manage_gids", FLAG(manage_gids, true), .help = "Take the groups that this machine knows of a user for those "
@@ -99,7 +102,10 @@ static const struct export_option export_options[] = {
     { "auth_nlm", NOTHING, .help = "Check who asks for a lock (there are no locks yet)." },
     { "secure_locks", NOTHING, .help = "The same as auth_nlm." },
     { "no_pnfs", NOTHING, .help = "No parallel NFS (always so)." },
-    { "sec", .type = OPTION_SEC, .value = "sys", .help = "Callers say who they are (AUTH_SYS); there is no other." },
+    { "sec", .type = OPTION_SEC, .value = "FLAVOUR:...",
+      .help = "How callers show who they are, best first: sys (they say so, default), none (nobody), krb5 (Kerberos), "
+              "krb5i (and nothing is changed on the way), krb5p (nor read). With several sec= in one list, ro, rw and "
+              "the squash options are for the flavours of the sec= in front of them." },
 
     { "insecure_locks", REFUSED, .help = NOT_YET },
     { "no_auth_nlm", REFUSED, .help = NOT_YET },
@@ -119,7 +125,8 @@ void
 export_rights_init(struct export_rights *rights)
 {
     *rights = (struct export_rights){
-        .read_only = true, .secure = true, .wdelay = true, .root_squash = true, .readdirplus = true, .acl = true,
+        .usual = { .flavor = CALL_AUTH_SYS, .read_only = true, .root_squash = true },
+        .secure = true, .wdelay = true, .readdirplus = true, .acl = true,
         .anon_uid = ANON_ID, .anon_gid = ANON_ID
     };
 }
@@ -278,24 +285,15 @@ apply_fsid(struct export_rights *rights, const char *value, char *error, size_t 
 }
 
 static int
-apply_sec(const char *value, char *error, size_t error_size)
-{
-    char shown[SHOWN_MAX];
-
-    if (strcmp(value, "sys") == 0)
-        return 0;
-    snprintf(error, error_size, "sec: %s is not supported in this version (there is sys only)",
-             log_quote(shown, sizeof(shown), value, strlen(value)));
-    return -EINVAL;
-}
-
-static int
 apply_row(const struct export_option *row, struct export_rights *rights, const char *value, char *error,
           size_t error_size)
 {
     switch (row->type) {
     case OPTION_FLAG:
         memcpy((char *)rights + row->offset, &row->flag, sizeof(row->flag));
+        return 0;
+    case OPTION_SEC_FLAG:
+        export_sec_set_flag(rights, row->offset, row->flag);
         return 0;
     case OPTION_NOTHING:
         return 0;
@@ -310,12 +308,18 @@ apply_row(const struct export_option *row, struct export_rights *rights, const c
     case OPTION_FSID:
         return apply_fsid(rights, value, error, error_size);
     case OPTION_SEC:
-        return apply_sec(value, error, error_size);
+        return export_sec_read(rights, value, error, error_size);
     case OPTION_REFUSED:
         snprintf(error, error_size, "option %s %s", row->name, row->help);
         return -EINVAL;
     }
     return -EINVAL;
+}
+
+void
+export_options_begin(struct export_rights *rights)
+{
+    rights->sec_open = 0;
 }
 
 int
@@ -355,7 +359,9 @@ print_option(FILE *out, const struct export_option *row, const struct export_rig
         return false;
     switch (row->type) {
     case OPTION_FLAG:
-        memcpy(&flag, (const char *)rights + row->offset, sizeof(flag));
+    case OPTION_SEC_FLAG:
+        memcpy(&flag, (row->type == OPTION_FLAG ? (const char *)rights : (const char *)&rights->usual) + row->offset,
+               sizeof(flag));
         if (flag != row->flag)
             return false;
         fprintf(out, "%s%s", comma, row->name);
@@ -386,7 +392,8 @@ print_option(FILE *out, const struct export_option *row, const struct export_rig
                     (unsigned)(rights->fsid[1] >> 48), (unsigned long long)rights->fsid[1] & 0xffffffffffff);
         return true;
     case OPTION_SEC:
-        fprintf(out, "%ssec=sys", comma);
+        fprintf(out, "%ssec=", comma);
+        export_sec_print(out, rights);
         return true;
     case OPTION_NOTHING:
         fprintf(out, "%s%s", comma, row->name);
@@ -400,34 +407,46 @@ print_option(FILE *out, const struct export_option *row, const struct export_rig
 /* What exportfs -v prints, in its order; of what we do anyway it names "hide". */
 static const char *const exportfs_order[] = {
     "sync", "async", "wdelay", "no_wdelay", "hide", "nohide", "crossmnt", "subtree_check", "no_subtree_check", "fsid",
-    "mountpoint", "anonuid", "anongid", "sec", "ro", "rw", "secure", "insecure", "root_squash", "no_root_squash",
-    "no_all_squash", "all_squash",
+    "mountpoint", "anonuid", "anongid", NULL
 };
 
-#define ORDERED (sizeof(exportfs_order) / sizeof(*exportfs_order))
+/* The same for each group of flavours that have the same rights. */
+static const char *const exportfs_sec_order[] = {
+    "sec", "ro", "rw", "secure", "insecure", "root_squash", "no_root_squash", "no_all_squash", "all_squash", NULL
+};
 
 static bool
-is_ordered(const char *name)
+is_in(const char *const *order, const char *name)
 {
-    size_t i;
-
-    for (i = 0; i < ORDERED; i++)
-        if (strcmp(exportfs_order[i], name) == 0)
+    for (; *order != NULL; order++)
+        if (strcmp(*order, name) == 0)
             return true;
     return false;
+}
+
+static void
+print_in_order(FILE *out, const char *const *order, const struct export_rights *rights, bool first)
+{
+    for (; *order != NULL; order++)
+        if (print_option(out, find_option(*order, strlen(*order)), rights, first))
+            first = false;
 }
 
 void
 export_rights_print(FILE *out, const struct export_rights *rights)
 {
-    bool first = true;
+    struct export_rights group;
+    unsigned next = 0;
     size_t i;
 
-    for (i = 0; i < ORDERED; i++)
-        if (print_option(out, find_option(exportfs_order[i], strlen(exportfs_order[i])), rights, first))
-            first = false;
+    print_in_order(out, exportfs_order, rights, true);
+    do {
+        next = export_sec_group(rights, next, &group);
+        print_in_order(out, exportfs_sec_order, &group, false);
+    } while (next < rights->nsec);
     for (i = 0; i < OPTIONS; i++)
-        if (export_options[i].type != OPTION_NOTHING && !is_ordered(export_options[i].name))
+        if (export_options[i].type != OPTION_NOTHING && !is_in(exportfs_order, export_options[i].name) &&
+            !is_in(exportfs_sec_order, export_options[i].name))
             print_option(out, &export_options[i], rights, false);
 }
 

@@ -21,6 +21,9 @@ void export_rights_fini(struct export_rights *rights);
 /* Print all that a client may do as options between commas, in the order of exportfs -v; ours follow. */
 void export_rights_print(FILE *out, const struct export_rights *rights);
 
+/* A list of options begins: they are for all flavours, up to the first sec=. */
+void export_options_begin(struct export_rights *rights);
+
 /*
  * Apply one option ("rw", "anonuid=1000"). Returns 0, or -EINVAL when it is unknown, unsupported or has a bad value, or
  * -ENOMEM; error then says what was read and what would be right.

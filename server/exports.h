@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "rpc/call.h"
 #include "server/hosts.h"
 #include "server/peer.h"
 #include "server/settings.h"
@@ -19,15 +20,25 @@
 #include "storage/store.h"
 
 #define EXPORTS_PATH_MAX 1024           /* bytes; MNTPATHLEN: no client could ask for a longer one */
+#define EXPORT_FLAVORS_MAX 5            /* none, sys, krb5, krb5i, krb5p */
+
+/* What may differ from one security flavour to another. */
+struct export_sec {
+    enum call_flavor flavor;
+    bool read_only;                     /* default true */
+    bool root_squash;                   /* default true */
+    bool all_squash;
+};
 
 /* What the options of exports(5) say, for one client of one export. */
 struct export_rights {
-    bool read_only;                     /* default true */
+    struct export_sec usual;            /* where no option after a sec= says otherwise */
+    struct export_sec sec[EXPORT_FLAVORS_MAX];      /* sec=: what is accepted, in the order of preference */
+    unsigned nsec;                      /* 0: AUTH_SYS, as usual */
+    unsigned sec_open;                  /* while options are read: bits of those that the next ones are for; 0: all */
     bool async;                         /* default false */
-    bool secure;                        /* calls from ports below 1024 only; default true */
+    bool secure;                        /* calls without Kerberos from ports below 1024 only; default true */
     bool wdelay;
-    bool root_squash;                   /* default true */
-    bool all_squash;
     bool subtree_check;
     uint32_t anon_uid, anon_gid;        /* default 65534 */
     bool manage_gids;                   /* the server's own groups of a user, not those of the call */
@@ -174,6 +185,15 @@ bool exports_cross(const struct export_rights *here, const struct export_rights 
  */
 int access_rights(const struct export *export, struct hosts *hosts, struct hosts_query *query,
                   const struct export_rights **rights);
+
+/* What holds for calls of this flavour; NULL: they are not accepted. */
+const struct export_sec *export_sec_find(const struct export_rights *rights, enum call_flavor flavor);
+
+/*
+ * The flavours for the reply to MNT, best first; returns how many, at least one. As mountd does it, AUTH_NONE is left out
+ * where there are others, since some clients take the last one in the list.
+ */
+size_t export_sec_list(const struct export_rights *rights, enum call_flavor flavors[EXPORT_FLAVORS_MAX]);
 
 /* Have the addresses of all host names of a set looked up before somebody needs them. */
 void access_prefetch(const struct exports *set, struct hosts *hosts);

@@ -7,6 +7,7 @@
 
 #include "server/access.h"
 #include "server/export_options.h"
+#include "server/export_sec.h"
 #include "server/exports_private.h"
 #include "server/log.h"
 #include "storage/fh.h"
@@ -46,8 +47,7 @@ same_dir(const char *a, const char *b)
 static bool
 same_rights(const struct export_rights *a, const struct export_rights *b)
 {
-    return a->read_only == b->read_only && a->async == b->async && a->secure == b->secure && a->wdelay == b->wdelay &&
-           a->root_squash == b->root_squash && a->all_squash == b->all_squash &&
+    return export_sec_same(a, b) && a->async == b->async && a->secure == b->secure && a->wdelay == b->wdelay &&
            a->subtree_check == b->subtree_check && a->anon_uid == b->anon_uid && a->anon_gid == b->anon_gid &&
            a->manage_gids == b->manage_gids && a->readdirplus == b->readdirplus && a->noatime == b->noatime &&
            a->nodiratime == b->nodiratime && a->acl == b->acl && a->crossmnt == b->crossmnt && a->nohide == b->nohide &&

@@ -334,6 +334,7 @@ read_options(struct reader *reader, size_t from, size_t to, struct export_rights
     size_t end;
     int err = 0;
 
+    export_options_begin(rights);
     for (; from < to && err == 0; from = end + 1) {
         struct export_place place = place_of(reader, &reader->token[from]);
         char *option;

@@ -22,7 +22,7 @@
 #include "storage/fh.h"
 #include "xdr/mount3.h"
 
-#define MNT_REPLY_MAX (4 + 4 + FHSIZE3 + 4 + 4)         /* bytes: status, handle, one flavour */
+#define MNT_REPLY_MAX (4 + 4 + FHSIZE3 + 4 + 4 * EXPORT_FLAVORS_MAX)    /* bytes: status, handle, flavours */
 #define LOGGED_PATH 256                 /* bytes of a path, quoted, that go to the log */
 
 /* What a step returns once the call is over: nothing is left to be done. */
@@ -136,12 +136,16 @@ put_handle_v1(struct wire_out *out, const uint8_t *fh, size_t fh_len)
 }
 
 static void
-put_handle_v3(struct wire_out *out, const uint8_t *fh, size_t fh_len)
+put_handle_v3(struct wire_out *out, const struct export_rights *rights, const uint8_t *fh, size_t fh_len)
 {
+    enum call_flavor flavors[EXPORT_FLAVORS_MAX];
+    size_t count = export_sec_list(rights, flavors);
+
     wire_put_u32(out, MNT3_OK);
     wire_put_opaque(out, fh, (uint32_t)fh_len);
-    wire_put_u32(out, 1);                               /* flavours: one */
-    wire_put_u32(out, CALL_AUTH_SYS);
+    wire_put_u32(out, (uint32_t)count);
+    for (size_t i = 0; i < count; i++)
+        wire_put_u32(out, flavors[i]);
 }
 
 /* The last step of MNT. */
@@ -169,7 +173,7 @@ answer(struct mount3_call *call, int err)
     else if (out != NULL && call->rpc.vers == MOUNT_V1)
         put_handle_v1(out, fh, fh_len);
     else if (out != NULL)
-        put_handle_v3(out, fh, fh_len);
+        put_handle_v3(out, call->rights, fh, fh_len);
     send_reply(call, out);
     return OVER;
 }

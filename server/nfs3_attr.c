@@ -72,7 +72,7 @@ nfs3_access_finish(struct nfs3_call *call)
     ACCESS3resok *ok = &call->res.access.ACCESS3res_u.resok;
 
     ok->access = call->op.r.access.granted;
-    if (nfs3_read_only(call->export, call->rights))
+    if (nfs3_read_only(call->export, call->sec))
         ok->access &= ~(uint32_t)ACCESS_CHANGES;
     nfs3_post_op(call, &call->op.attr, &ok->obj_attributes);
     return 0;

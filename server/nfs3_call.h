@@ -34,6 +34,7 @@
 
 /* Errors of procedures that errno.h has no name for; negated like the others. */
 #define NFS3_ETOOSMALL EMSGSIZE         /* NFS3ERR_TOOSMALL */
+#define NFS3_EWEAK EKEYREJECTED         /* the flavour is not accepted: not told by a status, but AUTH_TOOWEAK */
 
 union nfs3_args {
     nfs_fh3 first;                      /* every procedure's arguments begin with a handle */
@@ -106,6 +107,7 @@ struct nfs3_proc {
     const nfs_fh3 *(*second)(const union nfs3_args *args);      /* the other handle; NULL: there is none */
     enum nfs3_right needs;
     bool named;                         /* takes names: "not found" may mean one of them, not the handle */
+    bool mounting;                      /* part of mounting: on the root of an export, without Kerberos, too */
     bool replay;                        /* a retransmission must get the first one's reply */
     uint32_t reply_bytes;               /* most that a result has, call->list_bytes and data left out */
 };
@@ -120,6 +122,7 @@ struct nfs3_call {
     struct export_view *view;           /* keeps the exports; released with the call */
     const struct export *export;
     const struct export_rights *rights;
+    const struct export_sec *sec;       /* those that depend on the flavour of the call */
     struct resolver_wait wait;          /* while the caller's name, or then his groups, are not known */
     struct groups_list groups_list;     /* manage_gids: what cred has; a reference */
     gid_t *more_groups;                 /* a copy of it that root_squash has changed; owned */

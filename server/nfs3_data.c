@@ -27,7 +27,7 @@ read_space(struct nfs3_call *call, uint32_t length)
 static struct pipe *
 read_pipe(struct nfs3_call *call, uint64_t offset, uint32_t length)
 {
-    if (!call->rpc.stream || length < SPLICE_MIN)
+    if (!call->rpc.stream || length < SPLICE_MIN || call_reply_is_sealed(&call->rpc))
         return NULL;
     return pipe_get(call->rpc.transport->pipes, (offset % PAGE + length + PAGE - 1) / PAGE);
 }

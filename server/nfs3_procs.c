@@ -64,7 +64,8 @@ link_second(const union nfs3_args *args)
 /* Nothing refers to a row by its place but the number of its procedure. */
 static const struct nfs3_proc nfs3_procs[NFS3_PROCS] = {
     [NFSPROC3_NULL]        = { .name = "NULL" },
-    [NFSPROC3_GETATTR]     = { "GETATTR", HOT(getattr), .reply_bytes = BULK_REPLY_MAX, .needs = RIGHT_READ },
+    [NFSPROC3_GETATTR]     = { "GETATTR", HOT(getattr), .reply_bytes = BULK_REPLY_MAX, .needs = RIGHT_READ,
+                               .mounting = true },
     [NFSPROC3_SETATTR]     = { "SETATTR", HOT(setattr), FAIL(setattr), .needs = RIGHT_WRITE, .replay = true },
     [NFSPROC3_LOOKUP]      = { "LOOKUP", HOT(lookup), FAIL(lookup), .needs = RIGHT_READ, .named = true },
     [NFSPROC3_ACCESS]      = { "ACCESS", HOT(access), FAIL(access), .needs = RIGHT_READ },
@@ -87,7 +88,7 @@ static const struct nfs3_proc nfs3_procs[NFS3_PROCS] = {
     [NFSPROC3_READDIR]     = { "READDIR", HOT(readdir), FAIL(readdir), .needs = RIGHT_READ },
     [NFSPROC3_READDIRPLUS] = { "READDIRPLUS", HOT(readdirplus), FAIL(readdirplus), .needs = RIGHT_READ },
     [NFSPROC3_FSSTAT]      = { "FSSTAT", RARE(fsstat), FAIL(fsstat), .needs = RIGHT_READ },
-    [NFSPROC3_FSINFO]      = { "FSINFO", RARE(fsinfo), FAIL(fsinfo), .needs = RIGHT_READ },
+    [NFSPROC3_FSINFO]      = { "FSINFO", RARE(fsinfo), FAIL(fsinfo), .needs = RIGHT_READ, .mounting = true },
     [NFSPROC3_PATHCONF]    = { "PATHCONF", RARE(pathconf), FAIL(pathconf), .needs = RIGHT_READ },
     [NFSPROC3_COMMIT]      = { "COMMIT", HOT(commit), FAIL(commit), .needs = RIGHT_READ },
 };

@@ -207,9 +207,9 @@ nfs3_check_dir(const struct nfs3_call *call)
 }
 
 bool
-nfs3_read_only(const struct export *export, const struct export_rights *rights)
+nfs3_read_only(const struct export *export, const struct export_sec *sec)
 {
-    return rights->read_only || store_read_only(export->store);
+    return sec->read_only || store_read_only(export->store);
 }
 
 /* An export's own limit goes before the server's. */

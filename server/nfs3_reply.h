@@ -44,7 +44,7 @@ int nfs3_check_dir(const struct nfs3_call *call);
 mode_t nfs3_node_type(const struct nfs3_call *call);
 
 /* Whether nothing may be changed through the export: it is read-only itself, or the file system below is. */
-bool nfs3_read_only(const struct export *export, const struct export_rights *rights);
+bool nfs3_read_only(const struct export *export, const struct export_sec *sec);
 
 /* Largest data of one READ, WRITE and listing for this call, in bytes. */
 uint32_t nfs3_rtmax(const struct nfs3_call *call);

@@ -151,6 +151,7 @@ set_up_shared(struct server *server)
         .socket_buffer = settings->socket_buffer,
         .udp_buffer = settings->udp_buffer,
     };
+    shared->transport.gss = server->gss;
     shared->transport.budget.max_bytes = settings->max_memory;
 }
 
@@ -323,6 +324,11 @@ start(struct server *server, const struct server_config *config, char *error, si
     err = start_groups(server, config->groups);
     if (err < 0)
         return server_explain(err, "the thread for groups of users", error, error_size);
+    err = principals_new(&server->settings, config->principals, &server->log, server_now_ms, &server->gss);
+    if (err == 0)
+        err = principals_follow(server->gss, server->exports, &server->log);
+    if (err < 0)
+        return server_explain(err, "the thread for Kerberos", error, error_size);
     err = pool_new(server->settings.threads, &server->pool);
     if (err < 0)
         return server_explain(err, "the pool of threads", error, error_size);
@@ -412,8 +418,10 @@ server_free(struct server *server)
     if (server->hosts != NULL)
         hosts_stop(server->hosts);      /* no call waits for a name server any more, */
     if (server->groups != NULL)
-        groups_stop(server->groups);    /* or for a directory service */
+        groups_stop(server->groups);    /* or for a directory service, */
+    gss_stop(server->gss);              /* or for a ticket to be looked at */
     stop_workers(server);
+    gss_free(server->gss);
     groups_free(server->groups);
     hosts_free(server->hosts);
     listen_close(&server->mount_sockets);

@@ -14,11 +14,13 @@
 #include <time.h>
 
 #include "rpc/drc.h"
+#include "rpc/gss.h"
 #include "server/exports.h"
 #include "server/groups.h"
 #include "server/hosts.h"
 #include "server/log.h"
 #include "server/nfs3_stats.h"
+#include "server/principals.h"
 #include "server/settings.h"
 #include "storage/cred.h"
 #include "storage/pool.h"
@@ -35,6 +37,7 @@ struct server_config {
     struct log log;                     /* copied; its meter is the server's own */
     const struct hosts_source *hosts;   /* where host names are looked up; NULL: on this machine */
     const struct groups_source *groups; /* where groups of users are looked up; NULL: on this machine */
+    const struct principals_source *principals; /* where users of Kerberos are looked up by name; NULL: on this machine */
     bool control;                       /* open a control socket in the state directory (control.h) */
 };
 
@@ -70,6 +73,7 @@ struct server_stats {
     uint64_t nfs3[NFS3_STATS_PROCS][NFS3_STATS_PLACES];
     struct pool_stats pool;
     struct drc_stats drc;
+    struct gss_stats gss;
     uint64_t flushes, flushed_calls;    /* of the exports that are served now: flushes, and the calls they served */
     uint64_t buffer_bytes, buffer_bytes_max;
     size_t mounts;                      /* entries of the MOUNT list */

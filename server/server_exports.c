@@ -195,7 +195,9 @@ install(struct server *server, struct exports *set, char *error, size_t error_si
     int err;
 
     access_prefetch(set, server->hosts);
-    err = hand_to_workers(server, set);
+    err = principals_follow(server->gss, set, &server->log);
+    if (err == 0)
+        err = hand_to_workers(server, set);
     if (err < 0) {
         exports_put(set);
         return server_explain(err, "exports", error, error_size);

@@ -14,6 +14,7 @@
 #include "server/control.h"
 #include "server/mount_list.h"
 #include "server/mount_watch.h"
+#include "server/principals.h"
 #include "server/server.h"
 #include "server/state.h"
 #include "server/worker.h"
@@ -40,6 +41,7 @@ struct server {
     struct mount_list *mounts;
     struct hosts *hosts;
     struct groups *groups;
+    struct gss *gss;                    /* NULL: this build has no Kerberos */
     struct pool *pool;
     struct drc *drc;                    /* NULL: drc_entries is 0 */
     uint64_t started_ms;                /* CLOCK_MONOTONIC */

@@ -93,6 +93,8 @@ server_stats(struct server *server, struct server_stats *stats)
         add_worker(stats, server->workers[i]);
     add_stores(stats, server);
     pool_read_stats(server->pool, &stats->pool);
+    if (server->gss != NULL)
+        gss_read_stats(server->gss, &stats->gss);
     if (server->drc != NULL)
         drc_read_stats(server->drc, &stats->drc);
     add(&stats->buffer_bytes, &server->shared.transport.budget.used_bytes);

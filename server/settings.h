@@ -44,6 +44,9 @@ struct settings {
     uint32_t host_cache;                /* answers about names and addresses of clients */
     uint32_t host_ttl;                  /* seconds that such an answer is good for */
     uint32_t host_stale;                /* seconds after which it is given up when no other can be had */
+    char *krb5_keytab;                  /* owned; NULL: the usual one of Kerberos */
+    char *krb5_principal;               /* owned; the server's own: a service, SERVICE@HOST, or a principal */
+    uint32_t gss_contexts;              /* of callers with Kerberos that are known */
     uint64_t memory_bytes;              /* a memory: export's size */
     uint64_t memory_files;
     uint32_t log_level;                 /* enum log_level */

@@ -88,6 +88,15 @@ const struct setting settings_table[] = {
     { "groups_ttl", NUMBER(groups_ttl, "seconds", 1, 86400), .initial = "600",
       .help = "How long a user's groups are good for; that he is not known here is believed for a quarter of it, at most "
               "30 seconds; while the directory service fails, the last answer stays in use." },
+    { "krb5_keytab", STRING(krb5_keytab), .initial = "",
+      .help = "File with the server's Kerberos keys, for exports with sec=krb5, krb5i or krb5p; by default what Kerberos "
+              "says, /etc/krb5.keytab mostly." },
+    { "krb5_principal", STRING(krb5_principal), .initial = "nfs",
+      .help = "Whom the server is in Kerberos: a service that has keys for any host (nfs), SERVICE@HOST, or a principal "
+              "(nfs/host.example.org@EXAMPLE.ORG); empty takes every key of the keytab." },
+    { "gss_contexts", NUMBER(gss_contexts, "entries", 16, 1000000), .initial = "8192",
+      .help = "Security contexts of callers with Kerberos, one for each user of each client; the one that was used least "
+              "recently makes room, and its client makes a new one." },
     { "memory_bytes", SIZE(memory_bytes, MIB(1), GIB(1024), 1), .initial = "1G",
       .help = "What fits into a memory: export." },
     { "memory_files", NUMBER(memory_files, "files", 1, 1000000000), .initial = "1000000",

@@ -70,6 +70,15 @@ case_a_port_in_use_is_named() {
     refuses 1 "$nfs_port" -a 127.0.0.1 -p "$nfs_port" -e "$(export_scratch)"
 }
 
+case_missing_keys_for_kerberos_are_told_and_the_server_starts() {
+    local status=0
+    "$RINGNFSD" --check -e "$scratch *(sec=krb5)" >"$scratch/check" 2>&1 || status=$?
+    ((status == 0)) || { grep -q "this build has no Kerberos" "$scratch/check" && skip "this build has no Kerberos"; }
+    start_server -e "$scratch *(sec=krb5:sys,insecure)" --set krb5_keytab="$scratch/none" || fail "does not start"
+    grep "no keys for this server" "$scratch/server.log" | grep "$scratch/none" || fail "$(<"$scratch/server.log")"
+    nfs mnt "$mount_port" "$scratch" || fail "it does not serve"
+}
+
 case_check_accepts_what_is_right_and_starts_nothing() {
     timeout 10 "$RINGNFSD" --check --set state_dir="$scratch/state" -p 0 -e "$(export_scratch)" || fail "status $?"
 }

@@ -53,6 +53,7 @@ struct live_options {
     const struct hosts_source *hosts;   /* where the server looks up host names; NULL: on this machine */
     const struct groups_source *groups; /* where it looks up groups of users; likewise */
     int log_fd;                         /* where it logs to; 0: errors alone, to standard error */
+    const struct principals_source *principals; /* where it looks up users of Kerberos; likewise */
     bool everywhere;                    /* listens on all addresses, not only on 127.0.0.1 and ::1 */
 };
 
@@ -85,6 +86,15 @@ struct live_auth {
 };
 
 struct live_memory;
+struct live;
+
+/* Another way to make calls and to read replies than by struct live_auth; live_gss.h has one. */
+struct live_security {
+    size_t (*make_call)(struct live_security *security, struct live *srv, uint8_t *message, size_t size, uint32_t prog,
+                        uint32_t vers, uint32_t proc, xdrproc_t codec, const void *args);
+    int (*take_reply)(struct live_security *security, struct live_conn *conn, const uint8_t *reply, size_t len,
+                      uint32_t *xid, struct wire_in *results);
+};
 
 struct live {
     const struct live_config *config;
@@ -96,6 +106,7 @@ struct live {
     uint16_t nfs_port, mount_port;
     struct live_conn conn;              /* to the NFS port, TCP over IPv4 */
     struct live_auth auth;              /* whom the client calls as */
+    struct live_security *security;     /* NULL: as auth says */
     nfs_fh3 root;                       /* of the export */
     uint32_t xid;
     struct live_memory *kept;

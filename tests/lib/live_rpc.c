@@ -265,7 +265,11 @@ int
 live_call(struct live *srv, struct live_conn *conn, uint32_t prog, uint32_t vers, uint32_t proc, xdrproc_t args_codec,
           const void *args, xdrproc_t res_codec, void *res)
 {
-    size_t len = live_make_call(srv, srv->message, LIVE_MESSAGE_MAX, prog, vers, proc, args_codec, args);
+    struct live_security *security = srv->security;
+    size_t len = security != NULL ? security->make_call(security, srv, srv->message, LIVE_MESSAGE_MAX, prog, vers, proc,
+                                                        args_codec, args)
+                                  : live_make_call(srv, srv->message, LIVE_MESSAGE_MAX, prog, vers, proc, args_codec,
+                                                   args);
     uint32_t want = srv->xid, xid;
     struct wire_in results;
     const uint8_t *reply;
@@ -279,7 +283,9 @@ live_call(struct live *srv, struct live_conn *conn, uint32_t prog, uint32_t vers
         received = live_receive(srv, conn, LIVE_WAIT_MS, &reply);
         if (received < 0)
             return (int)received;
-        outcome = live_parse_reply(conn, reply, (size_t)received, &xid, &results);
+        outcome = security != NULL
+                      ? security->take_reply(security, conn, reply, (size_t)received, &xid, &results)
+                      : live_parse_reply(conn, reply, (size_t)received, &xid, &results);
     } while (xid != want);
     if (outcome != LIVE_SUCCESS)
         return outcome;

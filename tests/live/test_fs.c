@@ -189,16 +189,29 @@ all_three_answer_for_every_kind_of_object(void **state)
     }
 }
 
+/* How a call about a file comes out whose only argument is the handle. */
+static int
+outcome(struct live *srv, uint32_t proc, const nfs_fh3 *file)
+{
+    int how;
+
+    live_try(srv, proc, file, &how);
+    return how;
+}
+
 static void
-nobody_may_ask_about_the_root(void **state)
+what_clients_ask_while_they_mount_needs_no_credentials(void **state)
 {
     struct live *srv = *state;
+    nfs_fh3 below = live_dir(srv, &srv->root, "d", 0755);
 
     live_as_nobody(srv);
     assert_int_equal(live_fsinfo(srv, &srv->root)->status, NFS3_OK);
     assert_int_equal(live_getattr(srv, &srv->root)->status, NFS3_OK);
-    assert_int_equal(live_pathconf(srv, &srv->root)->status, NFS3_OK);
-    assert_int_equal(live_fsstat(srv, &srv->root)->status, NFS3_OK);
+    assert_int_equal(outcome(srv, NFSPROC3_PATHCONF, &srv->root), LIVE_AUTH_ERROR + AUTH_TOOWEAK);
+    assert_int_equal(outcome(srv, NFSPROC3_FSSTAT, &srv->root), LIVE_AUTH_ERROR + AUTH_TOOWEAK);
+    assert_int_equal(outcome(srv, NFSPROC3_FSINFO, &below), LIVE_AUTH_ERROR + AUTH_TOOWEAK);
+    assert_int_equal(outcome(srv, NFSPROC3_GETATTR, &below), LIVE_AUTH_ERROR + AUTH_TOOWEAK);
 }
 
 static void
@@ -281,7 +294,7 @@ main(void)
         cmocka_unit_test(fsinfo_over_udp_promises_what_fits_a_datagram),
         cmocka_unit_test(pathconf_tells_what_names_may_be),
         cmocka_unit_test(all_three_answer_for_every_kind_of_object),
-        cmocka_unit_test(nobody_may_ask_about_the_root),
+        cmocka_unit_test(what_clients_ask_while_they_mount_needs_no_credentials),
         cmocka_unit_test(a_removed_object_is_stale_for_all_three),
         cmocka_unit_test(writing_takes_from_what_is_free),
         cmocka_unit_test(a_full_store_says_so_and_works_on_after_a_removal),

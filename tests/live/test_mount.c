@@ -1,6 +1,8 @@
 /*
  * tests/live/test_mount.c - the MOUNT protocol, versions 3 and 1 (RFC 1813 section 5, RFC 1094 appendix A).
  */
+#include "config.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -61,6 +63,37 @@ mnt_lists_auth_sys_among_the_flavours(void **state)
     for (i = 0; i < ok->auth_flavors.auth_flavors_len; i++)
         has_sys = has_sys || ok->auth_flavors.auth_flavors_val[i] == AUTH_SYS;
     assert_true(has_sys);
+}
+
+static void
+assert_flavours(struct live *srv, const char *options, unsigned count, const uint32_t *flavours)
+{
+    mountres3 *res;
+    mountres3_ok *ok;
+    u_int i;
+
+    live_reload(srv, options, NULL);
+    res = live_mnt(srv, srv->export);
+    ok = &res->mountres3_u.mountinfo;
+    assert_int_equal(res->fhs_status, MNT3_OK);
+    assert_int_equal(ok->auth_flavors.auth_flavors_len, count);
+    for (i = 0; i < count; i++)
+        assert_int_equal(ok->auth_flavors.auth_flavors_val[i], flavours[i]);
+}
+
+/* As mountd: some clients take the last one, so AUTH_NONE is told only where there is no other. */
+static void
+mnt_lists_the_flavours_of_the_export_in_their_order(void **state)
+{
+    struct live *srv = *state;
+
+    assert_flavours(srv, "rw,insecure", 1, (const uint32_t[]){ AUTH_SYS });
+    assert_flavours(srv, "rw,insecure,sec=sys:none", 1, (const uint32_t[]){ AUTH_SYS });
+    assert_flavours(srv, "rw,insecure,sec=none", 1, (const uint32_t[]){ AUTH_NONE });
+#ifdef HAVE_KERBEROS
+    assert_flavours(srv, "rw,insecure,sec=krb5p:none:krb5:sys", 3, (const uint32_t[]){ 390005, 390003, AUTH_SYS });
+    assert_flavours(srv, "rw,insecure,sec=sys,ro,sec=krb5i", 2, (const uint32_t[]){ AUTH_SYS, 390004 });
+#endif
 }
 
 static void
@@ -450,6 +483,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mnt_gives_the_handle_of_the_exports_root),
         cmocka_unit_test(mnt_lists_auth_sys_among_the_flavours),
+        cmocka_unit_test(mnt_lists_the_flavours_of_the_export_in_their_order),
         cmocka_unit_test(nobody_may_mount),
         cmocka_unit_test(slashes_behind_and_within_do_not_count),
         cmocka_unit_test(what_lies_below_is_looked_for_and_must_be_a_directory),

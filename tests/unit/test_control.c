@@ -240,6 +240,24 @@ exports_are_shown_as_exportfs_orders_their_options(void **state)
 }
 
 static void
+flavours_with_the_same_rights_are_shown_together(void **state)
+{
+    struct ctl_rig *rig = *state;
+    const json_t *list, *client;
+
+    ctl_must(rig, ctl_command(rig, "exports add", "line", "memory:/more *(sec=none,all_squash,sec=sys,rw,fsid=5)", NULL));
+    ctl_must(rig, ctl_command(rig, "exports add", "line", "memory:/other *(sec=none:sys,rw)", NULL));
+    list = ctl_must(rig, ctl_command(rig, "exports show", NULL));
+    client = json_array_get(json_object_get(json_array_get(list, 1), "clients"), 0);
+    assert_string_equal(ctl_text(client, "options"),
+                        "sync,wdelay,hide,no_subtree_check,fsid=5,sec=none,ro,secure,root_squash,all_squash,sec=sys,rw,"
+                        "secure,root_squash,no_all_squash");
+    client = json_array_get(json_object_get(json_array_get(list, 2), "clients"), 0);
+    assert_string_equal(ctl_text(client, "options"),
+                        "sync,wdelay,hide,no_subtree_check,sec=none:sys,rw,secure,root_squash,no_all_squash");
+}
+
+static void
 an_added_export_lasts_over_reloads(void **state)
 {
     struct ctl_rig *rig = *state;
@@ -366,6 +384,7 @@ main(void)
         CTL_TEST(settings_are_shown_with_what_may_be_changed),
         CTL_TEST(live_settings_are_changed_and_others_are_not),
         CTL_TEST(exports_are_shown_as_exportfs_orders_their_options),
+        CTL_TEST(flavours_with_the_same_rights_are_shown_together),
         CTL_TEST(an_added_export_lasts_over_reloads),
         CTL_TEST(a_removed_export_stays_away_until_it_is_added_again),
         CTL_TEST(changes_hold_from_the_next_call_on),

@@ -1,4 +1,6 @@
 /* tests/unit/test_exports.c - the language of exports(5): what lines mean, and how mistakes in them are told. */
+#include "config.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,12 +86,16 @@ static void
 say_client(char *out, const struct export_client *client)
 {
     const struct export_rights *rights = &client->rights;
+    unsigned i;
 
-    say(out, "%s %s", client->text, rights->read_only ? "ro" : "rw");
+    say(out, "%s %s", client->text, rights->usual.read_only ? "ro" : "rw");
     say(out, "%s%s%s", rights->async ? " async" : "", rights->secure ? "" : " insecure",
         rights->wdelay ? "" : " no_wdelay");
-    say(out, "%s%s%s", rights->root_squash ? "" : " no_root_squash", rights->all_squash ? " all_squash" : "",
+    say(out, "%s%s%s", rights->usual.root_squash ? "" : " no_root_squash", rights->usual.all_squash ? " all_squash" : "",
         rights->subtree_check ? " subtree_check" : "");
+    for (i = 0; i < rights->nsec; i++)
+        say(out, " %u:%s%s%s", rights->sec[i].flavor, rights->sec[i].read_only ? "ro" : "rw",
+            rights->sec[i].root_squash ? "" : ":no_root_squash", rights->sec[i].all_squash ? ":all_squash" : "");
     if (rights->anon_uid != 65534)
         say(out, " anonuid=%u", rights->anon_uid);
     if (rights->anon_gid != 65534)
@@ -248,10 +254,24 @@ options_do_what_they_say(void **state)
         { "memory:/a *(fsid=01234567-89ab-cdef-fedc-ba9876543210)",
           "/a: * ro fsid=123456789abcdef:fedcba9876543210" },
         { "memory:/a *(rtmax=64K,wtmax=131072,dtpref=8k)", "/a: * ro rtmax=65536 wtmax=131072 dtpref=8192" },
-        { "memory:/a *(rw,no_subtree_check,hide,nocrossmnt,auth_nlm,secure_locks,no_pnfs,sec=sys)", "/a: * rw" },
+        { "memory:/a *(rw,no_subtree_check,hide,nocrossmnt,auth_nlm,secure_locks,no_pnfs,sec=sys)", "/a: * rw 1:rw" },
         { "memory:/a *(no_acl)", "/a: * ro no_acl" },
         { "memory:/a *(acl)", "/a: * ro" },
         { "memory:/a -no_acl 10.0.0.1 *(acl,rw)", "/a: 10.0.0.1 ro no_acl, * rw" },
+        { "memory:/a *(sec=none)", "/a: * ro 0:ro" },
+        { "memory:/a *(rw,sec=unix:null)", "/a: * rw 1:rw 0:rw" },
+        { "memory:/a *(sec=none:sys,rw)", "/a: * ro 0:rw 1:rw" },
+        { "memory:/a *(sec=sys:sys:none)", "/a: * ro 1:ro 0:ro" },
+        { "memory:/a *(sec=sys,rw,no_root_squash,sec=none,all_squash)", "/a: * ro 1:rw:no_root_squash 0:ro:all_squash" },
+        { "memory:/a *(no_root_squash,sec=sys,rw,sec=none)",
+          "/a: * ro no_root_squash 1:rw:no_root_squash 0:ro:no_root_squash" },
+        { "memory:/a *(sec=sys,rw,sec=none,sec=sys,ro)", "/a: * ro 1:ro 0:ro" },
+        { "memory:/a *(sec=sys,async,insecure,sec=none,anonuid=7)", "/a: * ro async insecure 1:ro 0:ro anonuid=7" },
+        { "memory:/a -sec=sys,ro 10.0.0.1(rw) *(sec=none,rw)", "/a: 10.0.0.1 rw 1:rw, * ro 1:ro 0:rw" },
+#ifdef HAVE_KERBEROS
+        { "memory:/a *(sec=krb5p:krb5i:krb5:sys)", "/a: * ro 390005:ro 390004:ro 390003:ro 1:ro" },
+        { "memory:/a *(sec=krb5:krb5i,rw,sec=sys,ro)", "/a: * ro 390003:rw 390004:rw 1:ro" },
+#endif
         { "memory:/a *(manage_gids)", "/a: * ro manage_gids" },
         { "memory:/a -manage_gids 10.0.0.1 *(rw)", "/a: 10.0.0.1 ro manage_gids, * rw manage_gids" },
         { "memory:/a *(nordirplus)", "/a: * ro nordirplus" },
@@ -462,9 +482,19 @@ mistakes_are_told_with_file_line_and_column(void **state)
         { "memory:/a *(insecure_locks)", "exports:1:13: option insecure_locks is not supported in this version" },
         { "memory:/a *(refer=/a@h)", "exports:1:13: option refer belongs to NFSv4: this server speaks NFSv3" },
         { "memory:/a *(pnfs)", "exports:1:13: option pnfs belongs to NFSv4: this server speaks NFSv3" },
-        { "memory:/a *(sec=krb5)", "exports:1:13: sec: krb5 is not supported in this version (there is sys only)" },
-        { "memory:/a *(sec=sys:krb5p)",
-          "exports:1:13: sec: sys:krb5p is not supported in this version (there is sys only)" },
+        { "memory:/a *(sec=)", "exports:1:13: option sec needs a value (sec=FLAVOUR:...)" },
+        { "memory:/a *(sec=krb)", "exports:1:13: sec: krb is not a security flavour (sys, none, krb5, krb5i or krb5p, "
+                                  "with colons between them)" },
+        { "memory:/a *(sec=sys::none)", "exports:1:13: sec: an empty word is not a security flavour (sys, none, krb5, "
+                                        "krb5i or krb5p, with colons between them)" },
+        { "memory:/a *(rw,sec=sys:none:)", "exports:1:16: sec: an empty word is not a security flavour (sys, none, krb5, "
+                                           "krb5i or krb5p, with colons between them)" },
+        { "memory:/a * *(sec=none)", "exports:1:13: * has other options at exports:1:11" },
+        { "memory:/a *(sec=sys:none) *(sec=none:sys)", "exports:1:27: * has other options at exports:1:11" },
+#ifndef HAVE_KERBEROS
+        { "memory:/a *(sec=sys:krb5p)", "exports:1:13: sec: krb5p: this build has no Kerberos (it was configured without "
+                                        "the GSS-API of MIT Kerberos)" },
+#endif
         { "memory:/a *(rw", "exports:1:12: this '(' is not closed (no blanks between the brackets)" },
         { "memory:/a *(rw, sync)", "exports:1:12: this '(' is not closed (no blanks between the brackets)" },
         { "memory:/a *rw)", "exports:1:14: a ')' without its '('" },
@@ -810,8 +840,8 @@ a_name_that_is_not_known_yet_decides_nothing(void **state)
     assert_int_equal(access_rights(&set->list[0], hosts, &query, &rights), -EAGAIN);
     fake_address(&fake, "client", "10.0.0.1");
     fake_block(&fake, false);
-    assert_true(rights_of(&set->list[0], hosts, "10.0.0.1")->read_only);
-    assert_false(rights_of(&set->list[0], hosts, "10.0.0.2")->read_only);
+    assert_true(rights_of(&set->list[0], hosts, "10.0.0.1")->usual.read_only);
+    assert_false(rights_of(&set->list[0], hosts, "10.0.0.2")->usual.read_only);
     hosts_free(hosts);
     fake_hosts_fini(&fake);
     exports_put(set);

@@ -147,6 +147,26 @@ without_credentials_nobodys_numbers_count(void **state)
     assert_int_equal(request_ask(drc, &request), DRC_DONE);
 }
 
+/* The ids of users that nobody knows here are all the same, and a user's context may be a new one. */
+static void
+with_kerberos_the_name_counts(void **state)
+{
+    struct drc *drc = *state;
+    struct request request;
+
+    request_fill(&request);
+    request.call.auth = (struct call_auth){ .flavor = CALL_AUTH_KRB5, .uid = UINT32_MAX, .gid = UINT32_MAX,
+                                            .principal = UINT64_C(0x1122334455667788) };
+    assert_int_equal(request_ask(drc, &request), DRC_NEW);
+    assert_int_equal(request_ask(drc, &request), DRC_DONE);
+    request.call.auth.principal ^= 1;
+    assert_int_equal(request_ask(drc, &request), DRC_NEW);
+    request.call.auth.principal ^= UINT64_C(1) << 63;
+    assert_int_equal(request_ask(drc, &request), DRC_NEW);
+    request.call.auth.flavor = CALL_AUTH_KRB5I;
+    assert_int_equal(request_ask(drc, &request), DRC_NEW);
+}
+
 static void
 long_arguments_are_told_apart_by_beginning_and_length(void **state)
 {
@@ -389,6 +409,7 @@ main(void)
         cmocka_unit_test(calls_that_collide_are_told_apart),
         CACHE_TEST(all_of_an_ipv6_address_counts),
         CACHE_TEST(without_credentials_nobodys_numbers_count),
+        CACHE_TEST(with_kerberos_the_name_counts),
         CACHE_TEST(long_arguments_are_told_apart_by_beginning_and_length),
         CACHE_TEST(a_call_that_runs_is_not_done_again),
         CACHE_TEST(a_call_that_was_forgotten_is_new),

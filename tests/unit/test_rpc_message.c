@@ -214,6 +214,71 @@ auth_none_is_accepted_and_other_flavors_are_not(void **state)
 }
 
 static void
+put_gss(struct header *header, uint32_t proc)
+{
+    struct wire_out out = { header->cred, header->cred + sizeof(header->cred), false };
+
+    *header = (struct header){ .rpcvers = 2, .cred_flavor = GSS_FLAVOR };
+    wire_put_u32(&out, 1);
+    wire_put_u32(&out, proc);
+    wire_put_u32(&out, 77);
+    wire_put_u32(&out, GSS_SERVICE_INTEGRITY);
+    wire_put_opaque(&out, "abc", 3);
+    header->cred_len = (size_t)(out.p - header->cred);
+}
+
+static void
+a_header_of_rpcsec_gss_says_what_is_signed_and_by_what(void **state)
+{
+    enum call_auth_stat why;
+    struct header header;
+    uint8_t data[2048];
+    struct call call;
+    size_t len;
+
+    (void)state;
+    put_gss(&header, GSS_PROC_DATA);
+    header.verf_flavor = GSS_FLAVOR;
+    header.verf_len = 28;
+    len = put_header(&header, data, sizeof(data));
+    assert_int_equal(message_read(&call, data, len, &why), MESSAGE_CALL);
+    assert_int_equal(call.auth.flavor, CALL_AUTH_GSS);
+    assert_int_equal(call.gss_header.cred.seq, 77);
+    assert_int_equal(call.gss_header.cred.service, GSS_SERVICE_INTEGRITY);
+    assert_ptr_equal(call.gss_header.signed_bytes, data);
+    assert_int_equal(call.gss_header.signed_len, len - 8 - 28);
+    assert_ptr_equal(call.gss_header.verifier, data + len - 28);
+    assert_int_equal(call.gss_header.verifier_len, 28);
+    assert_int_equal(wire_left(&call.args), 0);
+}
+
+static void
+the_verifier_of_rpcsec_gss_is_a_checksum_once_there_is_a_context(void **state)
+{
+    static const struct { uint32_t proc, flavor; } good[] = {
+        { GSS_PROC_DATA, GSS_FLAVOR }, { GSS_PROC_DESTROY, GSS_FLAVOR }, { GSS_PROC_INIT, CALL_AUTH_NONE },
+        { GSS_PROC_CONTINUE_INIT, CALL_AUTH_NONE },
+    };
+    enum call_auth_stat why;
+    struct header header;
+    struct call call;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        put_gss(&header, good[i].proc);
+        for (header.verf_flavor = 0; header.verf_flavor < 8; header.verf_flavor++) {
+            why = CALL_AUTH_OK;
+            if (header.verf_flavor == good[i].flavor) {
+                assert_int_equal(read_header(&call, &header, &why), MESSAGE_CALL);
+                continue;
+            }
+            assert_int_equal(read_header(&call, &header, &why), MESSAGE_AUTH_ERROR);
+            assert_int_equal(why, CALL_AUTH_BADVERF);
+        }
+    }
+}
+
+static void
 the_verifier_is_none_and_its_content_ignored(void **state)
 {
     struct header header = good_header();
@@ -292,7 +357,9 @@ reply_headers_are_these_bytes(void **state)
                                         0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4 };
     static const uint8_t rpc[] = { 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2 };
     static const uint8_t auth[] = { 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3 };
-    uint8_t data[MESSAGE_REFUSED_MAX];
+    static const uint8_t verified[] = { 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 5, 'c', 'h', 'e', 'c',
+                                        'k', 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4 };
+    uint8_t data[MESSAGE_REFUSED_MAX + 8];
 
     (void)state;
     assert_ptr_equal(message_put_success(data, 9), data + MESSAGE_ACCEPTED_BYTES);
@@ -305,6 +372,10 @@ reply_headers_are_these_bytes(void **state)
     assert_memory_equal(data, rpc, sizeof(rpc));
     assert_ptr_equal(message_put_auth_error(data, 9, CALL_AUTH_BADVERF), data + sizeof(auth));
     assert_memory_equal(data, auth, sizeof(auth));
+    memset(data, 0xee, sizeof(data));
+    assert_ptr_equal(message_put_verified(data, 9, CALL_PROG_MISMATCH, 3, 4, (const uint8_t *)"check", 5),
+                     data + sizeof(verified));
+    assert_memory_equal(data, verified, sizeof(verified));
 }
 
 int
@@ -317,6 +388,8 @@ main(void)
         cmocka_unit_test(a_credential_with_bytes_left_over_is_bad),
         cmocka_unit_test(bodies_of_more_than_400_bytes_are_bad_whether_they_are_there_or_not),
         cmocka_unit_test(auth_none_is_accepted_and_other_flavors_are_not),
+        cmocka_unit_test(a_header_of_rpcsec_gss_says_what_is_signed_and_by_what),
+        cmocka_unit_test(the_verifier_of_rpcsec_gss_is_a_checksum_once_there_is_a_context),
         cmocka_unit_test(the_verifier_is_none_and_its_content_ignored),
         cmocka_unit_test(other_versions_of_rpc_are_a_mismatch),
         cmocka_unit_test(replies_and_unknown_types_are_told_apart),

@@ -15,7 +15,7 @@
 static struct export_rights
 rights_with(bool root_squash, bool all_squash)
 {
-    struct export_rights rights = { .root_squash = root_squash, .all_squash = all_squash };
+    struct export_rights rights = { .usual = { .root_squash = root_squash, .all_squash = all_squash } };
 
     rights.anon_uid = ANON_UID;
     rights.anon_gid = ANON_GID;
@@ -51,15 +51,15 @@ root_becomes_anonymous_and_keeps_what_groups_are_not_roots(void **state)
     struct store_cred cred;
 
     (void)state;
-    squash(&rights, &auth, &cred, groups);
+    squash(&rights, &rights.usual, &auth, &cred, groups);
     assert_is(&cred, ANON_UID, ANON_GID, 2);
     assert_int_equal(cred.groups[0], ANON_GID);
     assert_int_equal(cred.groups[1], 5);
     auth = caller(0, 100);
-    squash(&rights, &auth, &cred, groups);
+    squash(&rights, &rights.usual, &auth, &cred, groups);
     assert_is(&cred, ANON_UID, 100, 2);
     rights.manage_gids = true;
-    assert_false(squash(&rights, &auth, &cred, groups));
+    assert_false(squash(&rights, &rights.usual, &auth, &cred, groups));
     assert_is(&cred, ANON_UID, 100, 0);
 }
 
@@ -72,7 +72,7 @@ root_stays_root_without_root_squash(void **state)
     struct store_cred cred;
 
     (void)state;
-    squash(&rights, &auth, &cred, groups);
+    squash(&rights, &rights.usual, &auth, &cred, groups);
     assert_is(&cred, 0, 0, 2);
     assert_int_equal(cred.groups[0], 0);
     assert_int_equal(cred.groups[1], 5);
@@ -87,7 +87,7 @@ group_zero_of_a_user_is_mapped_in_the_list_too(void **state)
     struct store_cred cred;
 
     (void)state;
-    squash(&rights, &auth, &cred, groups);
+    squash(&rights, &rights.usual, &auth, &cred, groups);
     assert_is(&cred, 1000, ANON_GID, 2);
     assert_int_equal(cred.groups[0], ANON_GID);
     assert_int_equal(cred.groups[1], 5);
@@ -103,7 +103,7 @@ all_squash_makes_everyone_anonymous(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(callers) / sizeof(callers[0]); i++) {
-        squash(&rights, &callers[i], &cred, groups);
+        squash(&rights, &rights.usual, &callers[i], &cred, groups);
         assert_is(&cred, ANON_UID, ANON_GID, 0);
     }
 }
@@ -117,14 +117,14 @@ minus_one_is_never_passed_on(void **state)
     struct store_cred cred;
 
     (void)state;
-    squash(&rights, &auth, &cred, groups);
+    squash(&rights, &rights.usual, &auth, &cred, groups);
     assert_is(&cred, ANON_UID, ANON_GID, 0);
     auth = caller(1000, UINT32_MAX);
-    squash(&rights, &auth, &cred, groups);
+    squash(&rights, &rights.usual, &auth, &cred, groups);
     assert_is(&cred, 1000, ANON_GID, 2);
     rights.anon_uid = rights.anon_gid = UINT32_MAX;
-    rights.all_squash = true;
-    squash(&rights, &auth, &cred, groups);
+    rights.usual.all_squash = true;
+    squash(&rights, &rights.usual, &auth, &cred, groups);
     assert_is(&cred, 65534, 65534, 0);
 }
 
@@ -137,10 +137,10 @@ auth_none_is_anonymous_and_not_root_even_where_the_anonymous_user_is(void **stat
     struct store_cred cred;
 
     (void)state;
-    squash(&rights, &auth, &cred, groups);
+    squash(&rights, &rights.usual, &auth, &cred, groups);
     assert_is(&cred, ANON_UID, ANON_GID, 0);
     rights.anon_uid = rights.anon_gid = 0;
-    squash(&rights, &auth, &cred, groups);
+    squash(&rights, &rights.usual, &auth, &cred, groups);
     assert_is(&cred, 65534, 65534, 0);
 }
 
@@ -155,7 +155,7 @@ sixteen_groups_all_count(void **state)
     (void)state;
     for (uint32_t i = 0; i < CALL_GIDS_MAX; i++)
         auth.gids[i] = 200 + i;
-    squash(&rights, &auth, &cred, groups);
+    squash(&rights, &rights.usual, &auth, &cred, groups);
     assert_is(&cred, 1000, 100, CALL_GIDS_MAX);
     assert_int_equal(cred.groups[CALL_GIDS_MAX - 1], 200 + CALL_GIDS_MAX - 1);
 }
@@ -179,8 +179,8 @@ the_servers_own_list_takes_the_place_of_the_callers(void **state)
     struct store_cred cred;
 
     (void)state;
-    assert_true(squash(&rights, &auth, &cred, groups));
-    assert_int_equal(squash_groups(&rights, &list, &cred, groups, &more), 0);
+    assert_true(squash(&rights, &rights.usual, &auth, &cred, groups));
+    assert_int_equal(squash_groups(&rights, &rights.usual, &list, &cred, groups, &more), 0);
     assert_is(&cred, 1000, 100, 40);
     assert_ptr_equal(cred.groups, list.gids);
     assert_null(more);
@@ -200,15 +200,15 @@ group_zero_of_the_servers_own_list_is_mapped_in_a_copy(void **state)
         struct groups_list list = list_of(known, counts[i], 0);
         gid_t *more = NULL;
 
-        assert_true(squash(&squashing, &auth, &cred, groups));
-        assert_int_equal(squash_groups(&squashing, &list, &cred, groups, &more), 0);
+        assert_true(squash(&squashing, &squashing.usual, &auth, &cred, groups));
+        assert_int_equal(squash_groups(&squashing, &squashing.usual, &list, &cred, groups, &more), 0);
         assert_is(&cred, 1000, 100, counts[i]);
         assert_int_equal(cred.groups[0], ANON_GID);
         assert_int_equal(more != NULL, counts[i] > CALL_GIDS_MAX);
         assert_int_equal(list.gids[0], 0);
         free(more);
         more = NULL;
-        assert_int_equal(squash_groups(&trusting, &list, &cred, groups, &more), 0);
+        assert_int_equal(squash_groups(&trusting, &trusting.usual, &list, &cred, groups, &more), 0);
         assert_int_equal(cred.groups[0], 0);
     }
 }
@@ -223,13 +223,13 @@ who_is_squashed_does_not_stay_himself(void **state)
     struct store_cred cred;
 
     (void)state;
-    assert_false(squash(&root, &auth, &cred, groups));
-    assert_false(squash(&root, &none, &cred, groups));
+    assert_false(squash(&root, &root.usual, &auth, &cred, groups));
+    assert_false(squash(&root, &root.usual, &none, &cred, groups));
     auth = caller(1000, 100);
-    assert_true(squash(&root, &auth, &cred, groups));
-    assert_false(squash(&all, &auth, &cred, groups));
+    assert_true(squash(&root, &root.usual, &auth, &cred, groups));
+    assert_false(squash(&all, &all.usual, &auth, &cred, groups));
     auth = caller(UINT32_MAX, 100);
-    assert_false(squash(&root, &auth, &cred, groups));
+    assert_false(squash(&root, &root.usual, &auth, &cred, groups));
 }
 
 int
