@@ -112,6 +112,7 @@ control_print_stats(FILE *out, const json_t *result)
     print_procedures(out, json_object_get(result, "nfs3"));
     print_numbers(out, "replay cache", json_object_get(result, "replay_cache"));
     print_numbers(out, "flushes", json_object_get(result, "flushes"));
+    print_numbers(out, "calls over limits", json_object_get(result, "limits"));
     print_numbers(out, "threads", json_object_get(result, "pool"));
     print_numbers(out, "buffers", json_object_get(result, "buffers"));
     fprintf(out, "mounts                 %15" PRIu64 "\n", number(result, "mounts"));

@@ -117,10 +117,11 @@ control_stats(struct server *server, const char *const *texts, json_t **result, 
     (void)error;
     (void)error_size;
     server_stats(server, &stats);
-    *result = json_pack("{s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:I, s:I}",
+    *result = json_pack("{s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:{s:I, s:I}, s:I, s:I}",
                         "rpc", pack_rpc(&stats), "nfs3", pack_procedures(&stats),
                         "replay_cache", pack_replay_cache(&stats.drc), "pool", pack_pool(&stats.pool),
                         "flushes", "flushes", number(stats.flushes), "calls_served", number(stats.flushed_calls),
+                        "limits", "delayed", number(stats.delayed), "refused", number(stats.delay_refused),
                         "buffers", "bytes", number(stats.buffer_bytes), "max_bytes", number(stats.buffer_bytes_max),
                         "mounts", number(stats.mounts), "unknown_errors", number(stats.unknown_errors));
     return 0;

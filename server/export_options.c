@@ -20,6 +20,8 @@ enum option_type {
     OPTION_NOTHING,                     /* says what we do anyway */
     OPTION_ID,                          /* uint32_t; -2 is 4294967294 */
     OPTION_SIZE,                        /* uint32_t, bytes; a multiple of 512 */
+    OPTION_RATE,                        /* uint64_t, bytes a second */
+    OPTION_NUMBER,                      /* uint32_t */
     OPTION_DIR,                         /* const char *: an absolute path, owned */
     OPTION_MOUNT_POINT,                 /* the same, or "" where no value is given */
     OPTION_FSID,
@@ -44,6 +46,8 @@ struct export_option {
 #define NOTHING                 .type = OPTION_NOTHING
 #define ID(field)               .type = OPTION_ID, AT(field), .max = LAST_ID, .value = "ID"
 #define SIZE(field, from, to)   .type = OPTION_SIZE, AT(field), .min = from, .max = to, .value = "BYTES"
+#define RATE(field, from, to)   .type = OPTION_RATE, AT(field), .min = from, .max = to, .value = "BYTES"
+#define NUMBER(field, from, to) .type = OPTION_NUMBER, AT(field), .min = from, .max = to, .value = "NUMBER"
 #define MOUNT_POINT             .type = OPTION_MOUNT_POINT, AT(mount_point), .value = "DIR", .optional = true
 #define REFUSED                 .type = OPTION_REFUSED
 #define NOT_YET                 "is not supported in this version"
@@ -79,6 +83,10 @@ static const struct export_option export_options[] = {
     { "wtpref", SIZE(wtpref, 4 << 10, 4 << 20), .help = "WRITE that clients are told to prefer; default, and at most: "
                                                         "wtmax." },
     { "dtpref", SIZE(dtpref, 4 << 10, 1 << 20), .help = "Preferred size of a READDIR reply; default: the server's." },
+    { "max_rate", RATE(max_rate, 64 << 10, UINT64_C(1) << 40), .help = "READ and WRITE together, in bytes a second, for "
+                                                                       "each address that calls; default: no limit." },
+    { "max_iops", NUMBER(max_iops, 1, 100000000), .help = "Calls a second, of whatever kind, for each address that "
+                                                          "calls; default: no limit." },
     { "nordirplus", FLAG(readdirplus, false), .help = "Refuse READDIRPLUS: clients read names alone." },
     { "noatime", FLAG(noatime, true), .help = "Reading a file or directory leaves its time of access alone; symbolic "
                                               "links follow their file system." },
@@ -184,31 +192,75 @@ apply_id(const struct export_option *row, struct export_rights *rights, const ch
     return 0;
 }
 
+static const char *
+format_number(char *out, size_t size, bool as_size, uint64_t value)
+{
+    if (as_size)
+        return text_format_size(out, size, value);
+    snprintf(out, size, "%llu", (unsigned long long)value);
+    return out;
+}
+
+/* Read a value in the row's range. Returns 0, or -EINVAL with error. */
+static int
+read_value(const struct export_option *row, const char *value, uint64_t *number, char *error, size_t error_size)
+{
+    bool size = row->type != OPTION_NUMBER;
+    char shown[SHOWN_MAX], min[24], max[24];
+    int err = size ? text_size(value, number) : text_number(value, number);
+
+    log_quote(shown, sizeof(shown), value, strlen(value));
+    if (err == -EINVAL) {
+        snprintf(error, error_size, "%s: %s is not %s", row->name, shown,
+                 row->type == OPTION_NUMBER ? "a number"
+                 : row->type == OPTION_SIZE ? "a size (a number, or one with K or M behind it)"
+                                            : "a size (a number, or one with K, M or G behind it)");
+        return -EINVAL;
+    }
+    if (err < 0 || *number < row->min || *number > row->max) {
+        snprintf(error, error_size, "%s: %s is out of range (%s to %s)", row->name, shown,
+                 format_number(min, sizeof(min), size, row->min), format_number(max, sizeof(max), size, row->max));
+        return -EINVAL;
+    }
+    return 0;
+}
+
 static int
 apply_size(const struct export_option *row, struct export_rights *rights, const char *value, char *error,
            size_t error_size)
 {
-    char shown[SHOWN_MAX], min[24], max[24];
+    char shown[SHOWN_MAX];
     uint64_t bytes;
     uint32_t narrow;
-    int err = text_size(value, &bytes);
+    int err = read_value(row, value, &bytes, error, error_size);
 
-    log_quote(shown, sizeof(shown), value, strlen(value));
-    if (err == -EINVAL) {
-        snprintf(error, error_size, "%s: %s is not a size (a number, or one with K or M behind it)", row->name, shown);
-        return -EINVAL;
-    }
-    if (err < 0 || bytes < row->min || bytes > row->max) {
-        snprintf(error, error_size, "%s: %s is out of range (%s to %s)", row->name, shown,
-                 text_format_size(min, sizeof(min), row->min), text_format_size(max, sizeof(max), row->max));
-        return -EINVAL;
-    }
+    if (err < 0)
+        return err;
     if (bytes % 512 != 0) {
-        snprintf(error, error_size, "%s: %s is not a multiple of 512", row->name, shown);
+        snprintf(error, error_size, "%s: %s is not a multiple of 512", row->name,
+                 log_quote(shown, sizeof(shown), value, strlen(value)));
         return -EINVAL;
     }
     narrow = (uint32_t)bytes;
     memcpy((char *)rights + row->offset, &narrow, sizeof(narrow));
+    return 0;
+}
+
+static int
+apply_number(const struct export_option *row, struct export_rights *rights, const char *value, char *error,
+             size_t error_size)
+{
+    uint64_t number;
+    uint32_t narrow;
+    int err = read_value(row, value, &number, error, error_size);
+
+    if (err < 0)
+        return err;
+    narrow = (uint32_t)number;
+    if (row->type == OPTION_RATE)
+        memcpy((char *)rights + row->offset, &number, sizeof(number));
+    else
+        memcpy((char *)rights + row->offset, &narrow, sizeof(narrow));
     return 0;
 }
 
@@ -299,6 +351,9 @@ apply_row(const struct export_option *row, struct export_rights *rights, const c
         return apply_id(row, rights, value, error, error_size);
     case OPTION_SIZE:
         return apply_size(row, rights, value, error, error_size);
+    case OPTION_RATE:
+    case OPTION_NUMBER:
+        return apply_number(row, rights, value, error, error_size);
     case OPTION_DIR:
         return apply_dir(row, rights, value, error, error_size);
     case OPTION_MOUNT_POINT:
@@ -345,6 +400,7 @@ print_option(FILE *out, const struct export_option *row, const struct export_rig
 {
     const char *comma = first ? "" : ",", *dir;
     uint32_t number;
+    uint64_t rate;
     bool flag;
 
     if (row->alias)
@@ -358,10 +414,17 @@ print_option(FILE *out, const struct export_option *row, const struct export_rig
         return true;
     case OPTION_ID:
     case OPTION_SIZE:
+    case OPTION_NUMBER:
         memcpy(&number, (const char *)rights + row->offset, sizeof(number));
         if (number == (row->type == OPTION_ID ? ANON_ID : 0))
             return false;
         fprintf(out, "%s%s=%u", comma, row->name, number);
+        return true;
+    case OPTION_RATE:
+        memcpy(&rate, (const char *)rights + row->offset, sizeof(rate));
+        if (rate == 0)
+            return false;
+        fprintf(out, "%s%s=%llu", comma, row->name, (unsigned long long)rate);
         return true;
     case OPTION_DIR:
     case OPTION_MOUNT_POINT:

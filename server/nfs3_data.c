@@ -8,6 +8,7 @@
 
 #include "server/nfs3_procs.h"
 #include "server/nfs3_reply.h"
+#include "server/throttle.h"
 
 #define SMALL_READ 768                  /* bytes; up to here the call's own memory serves */
 #define SPLICE_MIN (512 << 10)          /* bytes; from here on cached pages go to the socket without a copy */
@@ -30,6 +31,12 @@ read_pipe(struct nfs3_call *call, uint64_t offset, uint32_t length)
     if (!call->rpc.stream || length < SPLICE_MIN)
         return NULL;
     return pipe_get(call->rpc.transport->pipes, (offset % PAGE + length + PAGE - 1) / PAGE);
+}
+
+uint64_t
+nfs3_read_payload(const struct nfs3_call *call)
+{
+    return MIN(call->args.read.count, nfs3_rtmax(call));
 }
 
 int
@@ -83,6 +90,7 @@ nfs3_read_finish(struct nfs3_call *call)
     ok->data.data_len = ok->count;
     ok->data.data_val = (char *)call->data_start;
     call->data_bytes = ok->count;
+    throttle_settle(call, ok->count);
     nfs3_post_op(call, &call->op.attr, &ok->file_attributes);
     return 0;
 }
@@ -90,6 +98,7 @@ nfs3_read_finish(struct nfs3_call *call)
 void
 nfs3_read_fail(struct nfs3_call *call)
 {
+    throttle_settle(call, 0);
     nfs3_post_op(call, &call->op.attr, &call->res.read.READ3res_u.resfail.file_attributes);
 }
 
@@ -109,6 +118,13 @@ static stable_how
 given_stability(enum store_stability stability)
 {
     return stability == STORE_UNSTABLE ? UNSTABLE : stability == STORE_DATA_SYNC ? DATA_SYNC : FILE_SYNC;
+}
+
+/* All that came, whatever becomes of it. */
+uint64_t
+nfs3_write_payload(const struct nfs3_call *call)
+{
+    return call->args.write.data.data_len;
 }
 
 int

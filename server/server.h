@@ -19,6 +19,7 @@
 #include "server/hosts.h"
 #include "server/log.h"
 #include "server/nfs3_stats.h"
+#include "server/rate.h"
 #include "server/settings.h"
 #include "storage/cred.h"
 #include "storage/pool.h"
@@ -35,6 +36,7 @@ struct server_config {
     struct log log;
     const struct hosts_source *hosts;   /* where host names are looked up; NULL: on this machine */
     const struct groups_source *groups; /* where groups of users are looked up; NULL: on this machine */
+    const struct rate_clock *clock;     /* of max_rate and max_iops; NULL: the monotonic one */
     bool control;                       /* open a control socket in the state directory (control.h) */
 };
 
@@ -67,6 +69,7 @@ struct server_stats {
     uint64_t calls, replies, bytes_in, bytes_out;
     uint64_t connections_opened, connections_closed, bad_records, bad_messages, auth_errors, dropped;
     uint64_t unknown_errors;            /* told as NFS3ERR_IO */
+    uint64_t delayed, delay_refused;    /* calls over max_rate or max_iops: put aside; dropped or told to come again */
     uint64_t nfs3[NFS3_STATS_PROCS][NFS3_STATS_PLACES];
     struct pool_stats pool;
     struct drc_stats drc;

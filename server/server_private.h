@@ -38,6 +38,7 @@ struct server {
     struct mount_list *mounts;
     struct hosts *hosts;
     struct groups *groups;
+    struct rate *rate;
     struct pool *pool;
     struct drc *drc;                    /* NULL: drc_entries is 0 */
     uint64_t started_ms;                /* CLOCK_MONOTONIC */

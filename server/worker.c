@@ -118,10 +118,12 @@ set_up(struct worker *worker)
     if (err < 0)
         return err;
     err = transport_new(&transport, &worker->transport);
-    if (err == 0)
-        loop_watch(worker->transport->loop, &worker->private->engine_watch, engine_fd(worker->engine), EV_READ,
-                   engine_ready);
-    return err;
+    if (err < 0)
+        return err;
+    loop_watch(worker->transport->loop, &worker->private->engine_watch, engine_fd(worker->engine), EV_READ,
+               engine_ready);
+    delay_queue_init(&worker->delays, worker->transport->loop, shared->rate, &shared->delay_budget);
+    return 0;
 }
 
 static void
@@ -142,6 +144,7 @@ tear_down(struct worker *worker)
 {
     if (worker->transport != NULL) {
         close_listeners(worker);
+        delay_queue_fini(&worker->delays);
         loop_unwatch(worker->transport->loop, &worker->private->engine_watch);
         transport_free(worker->transport);
     }
@@ -373,6 +376,7 @@ run_reload(struct loop_message *message)
 
     export_view_put(reload->worker->view);
     reload->worker->view = reload->view;
+    delay_release(&reload->worker->delays);             /* there may be other limits now */
     sem_post(reload->applied);
     free(reload);
 }
@@ -422,6 +426,7 @@ run_stop(struct loop_message *message)
         (struct worker_private *)((char *)message - offsetof(struct worker_private, stop_message));
 
     transport_drain(private->worker->transport, private->drain_ms, drained);
+    delay_end(&private->worker->delays);
 }
 
 void

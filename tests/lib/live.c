@@ -174,6 +174,7 @@ start_server(struct live *srv)
     config.addresses = addresses;
     config.hosts = srv->options.hosts;
     config.groups = srv->options.groups;
+    config.clock = srv->options.clock;
     config.naddresses = srv->options.everywhere ? 0 : live_has_ipv6() ? 2 : 1;
     err = server_new(&config, &srv->server, error, sizeof(error));
     settings_fini(&settings);

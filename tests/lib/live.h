@@ -49,6 +49,7 @@ struct live_options {
     void (*tune)(struct settings *settings);
     const struct hosts_source *hosts;   /* where the server looks up host names; NULL: on this machine */
     const struct groups_source *groups; /* where it looks up groups of users; likewise */
+    const struct rate_clock *clock;     /* of its limits; NULL: the real one */
     bool everywhere;                    /* listens on all addresses, not only on 127.0.0.1 and ::1 */
 };
 

@@ -104,6 +104,8 @@ say_client(char *out, const struct export_client *client)
         say(out, " mountpoint=%s", rights->mount_point);
     if (rights->rtpref != 0 || rights->wtpref != 0)
         say(out, " rtpref=%u wtpref=%u", rights->rtpref, rights->wtpref);
+    if (rights->max_rate != 0 || rights->max_iops != 0)
+        say(out, " max_rate=%llu max_iops=%u", (unsigned long long)rights->max_rate, rights->max_iops);
     if (rights->rtmax != 0 || rights->wtmax != 0 || rights->dtpref != 0)
         say(out, " rtmax=%u wtmax=%u dtpref=%u", rights->rtmax, rights->wtmax, rights->dtpref);
 }
@@ -256,6 +258,10 @@ options_do_what_they_say(void **state)
         { "memory:/a *(nodiratime,rw)", "/a: * rw nodiratime" },
         { "memory:/a *(rtpref=64K)", "/a: * ro rtpref=65536 wtpref=0" },
         { "memory:/a *(rtpref=4K,wtpref=4M)", "/a: * ro rtpref=4096 wtpref=4194304" },
+        { "memory:/a *(max_rate=10m)", "/a: * ro max_rate=10485760 max_iops=0" },
+        { "memory:/a *(max_rate=1000000)", "/a: * ro max_rate=1000000 max_iops=0" },
+        { "memory:/a *(max_rate=1024G,max_iops=100000000)", "/a: * ro max_rate=1099511627776 max_iops=100000000" },
+        { "memory:/a 10.0.0.1(max_iops=1) *", "/a: 10.0.0.1 ro max_rate=0 max_iops=1, * ro" },
         { "memory:/a *(mountpoint=/proc)", "/a: * ro mountpoint=/proc" },
         { "memory:/a *(mp=/proc)", "/a: * ro mountpoint=/proc" },
         { "memory:/a *(mp=/x,mountpoint=/proc)", "/a: * ro mountpoint=/proc" },
@@ -458,6 +464,18 @@ mistakes_are_told_with_file_line_and_column(void **state)
         { "memory:/a *(rtpref=8M)", "exports:1:13: rtpref: 8M is out of range (4K to 4M)" },
         { "memory:/a *(wtpref=5000)", "exports:1:13: wtpref: 5000 is not a multiple of 512" },
         { "memory:/a *(wtpref)", "exports:1:13: option wtpref needs a value (wtpref=BYTES)" },
+        { "memory:/a *(max_rate)", "exports:1:13: option max_rate needs a value (max_rate=BYTES)" },
+        { "memory:/a *(max_rate=1000)", "exports:1:13: max_rate: 1000 is out of range (64K to 1024G)" },
+        { "memory:/a *(max_rate=0)", "exports:1:13: max_rate: 0 is out of range (64K to 1024G)" },
+        { "memory:/a *(max_rate=1025g)", "exports:1:13: max_rate: 1025g is out of range (64K to 1024G)" },
+        { "memory:/a *(max_rate=10MB)",
+          "exports:1:13: max_rate: 10MB is not a size (a number, or one with K, M or G behind it)" },
+        { "memory:/a *(maxrate=10m)", "exports:1:13: unknown option maxrate (did you mean max_rate?)" },
+        { "memory:/a *(max_iops=1k)", "exports:1:13: max_iops: 1k is not a number" },
+        { "memory:/a *(max_iops=0)", "exports:1:13: max_iops: 0 is out of range (1 to 100000000)" },
+        { "memory:/a *(max_iop=1)", "exports:1:13: unknown option max_iop (did you mean max_iops?)" },
+        { "memory:/a 10.0.0.1 10.0.0.1(max_iops=5)", "exports:1:20: 10.0.0.1 has other options at exports:1:11" },
+        { "memory:/a 10.0.0.1 10.0.0.1(max_rate=1m)", "exports:1:20: 10.0.0.1 has other options at exports:1:11" },
         { "memory:/a *(insecure_locks)", "exports:1:13: option insecure_locks is not supported in this version" },
         { "memory:/a *(refer=/a@h)", "exports:1:13: option refer belongs to NFSv4: this server speaks NFSv3" },
         { "memory:/a *(pnfs)", "exports:1:13: option pnfs belongs to NFSv4: this server speaks NFSv3" },
