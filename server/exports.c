@@ -178,7 +178,7 @@ same_rights(const struct export_rights *a, const struct export_rights *b)
            a->manage_gids == b->manage_gids && a->readdirplus == b->readdirplus && a->noatime == b->noatime &&
            a->nodiratime == b->nodiratime &&
            a->rtmax == b->rtmax && a->wtmax == b->wtmax && a->dtpref == b->dtpref && a->rtpref == b->rtpref &&
-           a->wtpref == b->wtpref && a->max_rate == b->max_rate && a->max_iops == b->max_iops &&
+           a->wtpref == b->wtpref && a->readahead == b->readahead && a->max_rate == b->max_rate && a->max_iops == b->max_iops &&
            same_dir(a->mount_point, b->mount_point);
 }
 

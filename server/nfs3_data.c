@@ -57,6 +57,7 @@ nfs3_read_begin(struct nfs3_call *call)
     op->u.read.length = length;
     op->u.read.data = data;
     op->u.read.keep_atime = call->rights->noatime;
+    op->u.read.ahead = call->rights->readahead;
     call->pipe = read_pipe(call, offset, length);
     op->u.read.pipe = call->pipe != NULL ? call->pipe->in : -1;
     return store_read(call->node, op);

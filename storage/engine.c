@@ -221,6 +221,12 @@ engine_run(struct engine *engine, struct store_op *op, void (*step)(struct store
     queue_for_pool(engine, op, run_step);
 }
 
+void
+engine_aside(struct engine *engine, struct pool_work *work)
+{
+    pool_submit(engine->pool, work, work, 1);
+}
+
 static void
 run_io(struct pool_work *work)
 {

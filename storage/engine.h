@@ -73,6 +73,8 @@ void engine_unpark(struct store_op *op);
 void engine_wake(struct store_op *op, int result, void (*step)(struct store_op *op));
 /* Changes whenever what was started is handed over: I/O started in this round has not begun yet. The engine's thread. */
 uint64_t engine_round(const struct engine *engine);
+/* Have the pool do something that no op waits for. It does not count as pending. */
+void engine_aside(struct engine *engine, struct pool_work *work);
 /* op is over: op->err is set; calls op->done. */
 void engine_finish(struct store_op *op);
 

@@ -256,6 +256,7 @@ posix_free(struct store *store)
     struct posix_store *ps = store_of(store);
 
     posix_writable_stop(ps);
+    posix_readahead_stop(ps);
     posix_nodes_fini(ps);
     if (ps->root != NULL)
         posix_put(&ps->root->base);

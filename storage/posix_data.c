@@ -140,6 +140,8 @@ posix_read(struct store_op *op)
     if (op->u.read.length > INT64_MAX - op->u.read.offset)
         op->u.read.length = (uint32_t)(INT64_MAX - op->u.read.offset);
     op->private[P_FD] = (uint64_t)fd;
+    if (op->u.read.ahead > 0 && !ps->never_waits)
+        posix_readahead(op, fd);
     n = op->u.read.pipe >= 0 ? read_into_pipe(ps, op, fd) : -EAGAIN;
     if (n > 0) {
         op->r.read.in_pipe = true;

@@ -185,6 +185,7 @@ free_node(struct posix_node *node)
     if (node->fd >= 0)
         close(node->fd);
     pthread_mutex_destroy(&node->flush_lock);
+    posix_readahead_free(atomic_load(&node->readahead));
     free(node);
 }
 

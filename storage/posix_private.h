@@ -10,6 +10,7 @@
  * posix_data.c   READ, WRITE, COMMIT
  * posix_flush.c  group commit
  * posix_open.c   descriptors for data
+ * posix_readahead.c  what streams of reads will want next
  */
 #ifndef RINGNFS_STORAGE_POSIX_PRIVATE_H
 #define RINGNFS_STORAGE_POSIX_PRIVATE_H
@@ -29,6 +30,7 @@
 #define ID_SLOTS 1024                   /* per shard: 2 MiB in all, touched as they are used */
 
 struct posix_paths;
+struct posix_readahead;
 struct posix_store;
 
 /*
@@ -50,6 +52,7 @@ struct posix_node {
     _Atomic uint32_t written_s;         /* when one last began, in seconds of the monotonic clock */
     bool in_writable;                   /* the store's writable_lock */
     TAILQ_ENTRY(posix_node) writable_link;
+    struct posix_readahead *_Atomic readahead;  /* regular files, once one is read with u.read.ahead */
     _Atomic uint32_t changes;           /* how many changes have begun */
     _Atomic uint32_t changing;          /* how many are under way */
     _Atomic bool streaming;             /* directories: somebody reads entries from fd */
@@ -116,6 +119,7 @@ struct posix_store {
     bool janitor_ends;
     pthread_mutex_t guard_lock;         /* SETATTR with a guard: compare and change are one */
     struct posix_paths *paths;          /* by_path only */
+    _Atomic uint32_t readaheads;        /* that the pool runs now */
     struct kind_pace pace[2][STORE_KINDS];      /* [op->sync][op->kind] */
     struct node_shard shards[NODE_SHARDS];
     struct ino_shard ino_shards[NODE_SHARDS];
@@ -193,6 +197,11 @@ void posix_forget_writable(struct posix_store *ps, struct posix_node *node);
 void posix_writable_init(struct posix_store *ps);
 void posix_writable_stop(struct posix_store *ps);
 void posix_writable_fini(struct posix_store *ps);
+
+/* posix_readahead.c: a READ that lies in the page cache's range begins, on fd; end those under way; of a node. */
+void posix_readahead(struct store_op *op, int fd);
+void posix_readahead_stop(struct posix_store *ps);
+void posix_readahead_free(struct posix_readahead *ra);
 
 /* posix_paths.c */
 int posix_paths_new(struct posix_store *ps, struct posix_paths **paths);

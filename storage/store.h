@@ -138,6 +138,7 @@ struct store_op {
             void *data;                 /* length bytes */
             int pipe;                   /* its writing end: cached pages may go there instead; -1: not wanted */
             bool keep_atime;            /* the time of access stays as it is, as far as the store may do that */
+            uint32_t ahead;             /* bytes behind a stream of reads to have in memory; 0: as the system does */
         } read;
         struct { uint64_t offset; uint32_t length; const void *data; enum store_stability stable; } write;
         struct { enum store_create_how how; const struct store_setattr *set; const uint8_t *verifier; } create;

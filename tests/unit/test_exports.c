@@ -104,6 +104,8 @@ say_client(char *out, const struct export_client *client)
         say(out, " mountpoint=%s", rights->mount_point);
     if (rights->rtpref != 0 || rights->wtpref != 0)
         say(out, " rtpref=%u wtpref=%u", rights->rtpref, rights->wtpref);
+    if (rights->readahead != 0)
+        say(out, " readahead=%u", rights->readahead);
     if (rights->max_rate != 0 || rights->max_iops != 0)
         say(out, " max_rate=%llu max_iops=%u", (unsigned long long)rights->max_rate, rights->max_iops);
     if (rights->rtmax != 0 || rights->wtmax != 0 || rights->dtpref != 0)
@@ -262,6 +264,8 @@ options_do_what_they_say(void **state)
         { "memory:/a *(max_rate=1000000)", "/a: * ro max_rate=1000000 max_iops=0" },
         { "memory:/a *(max_rate=1024G,max_iops=100000000)", "/a: * ro max_rate=1099511627776 max_iops=100000000" },
         { "memory:/a 10.0.0.1(max_iops=1) *", "/a: 10.0.0.1 ro max_rate=0 max_iops=1, * ro" },
+        { "memory:/a *(readahead=4M)", "/a: * ro readahead=4194304" },
+        { "memory:/a *(readahead=64m,readahead=0)", "/a: * ro" },
         { "memory:/a *(mountpoint=/proc)", "/a: * ro mountpoint=/proc" },
         { "memory:/a *(mp=/proc)", "/a: * ro mountpoint=/proc" },
         { "memory:/a *(mp=/x,mountpoint=/proc)", "/a: * ro mountpoint=/proc" },
@@ -476,6 +480,13 @@ mistakes_are_told_with_file_line_and_column(void **state)
         { "memory:/a *(max_iop=1)", "exports:1:13: unknown option max_iop (did you mean max_iops?)" },
         { "memory:/a 10.0.0.1 10.0.0.1(max_iops=5)", "exports:1:20: 10.0.0.1 has other options at exports:1:11" },
         { "memory:/a 10.0.0.1 10.0.0.1(max_rate=1m)", "exports:1:20: 10.0.0.1 has other options at exports:1:11" },
+        { "memory:/a *(readahead=65M)", "exports:1:13: readahead: 65M is out of range (0 to 64M)" },
+        { "memory:/a *(readahead=700)", "exports:1:13: readahead: 700 is not a multiple of 512" },
+        { "memory:/a *(readahead=4kb)",
+          "exports:1:13: readahead: 4kb is not a size (a number, or one with K or M behind it)" },
+        { "memory:/a *(read_ahead=4k)", "exports:1:13: unknown option read_ahead (did you mean readahead?)" },
+        { "memory:/a *(readahead)", "exports:1:13: option readahead needs a value (readahead=BYTES)" },
+        { "memory:/a 10.0.0.1 10.0.0.1(readahead=4k)", "exports:1:20: 10.0.0.1 has other options at exports:1:11" },
         { "memory:/a *(insecure_locks)", "exports:1:13: option insecure_locks is not supported in this version" },
         { "memory:/a *(refer=/a@h)", "exports:1:13: option refer belongs to NFSv4: this server speaks NFSv3" },
         { "memory:/a *(pnfs)", "exports:1:13: option pnfs belongs to NFSv4: this server speaks NFSv3" },
