@@ -22,6 +22,7 @@ enum option_type {
     OPTION_SIZE,                        /* uint32_t, bytes; a multiple of 512 */
     OPTION_RATE,                        /* uint64_t, bytes a second */
     OPTION_NUMBER,                      /* uint32_t */
+    OPTION_IO,                          /* enum store_io */
     OPTION_DIR,                         /* const char *: an absolute path, owned */
     OPTION_MOUNT_POINT,                 /* the same, or "" where no value is given */
     OPTION_FSID,
@@ -83,6 +84,9 @@ static const struct export_option export_options[] = {
     { "wtpref", SIZE(wtpref, 4 << 10, 4 << 20), .help = "WRITE that clients are told to prefer; default, and at most: "
                                                         "wtmax." },
     { "dtpref", SIZE(dtpref, 4 << 10, 1 << 20), .help = "Preferred size of a READDIR reply; default: the server's." },
+    { "io", .type = OPTION_IO, AT(io), .value = "auto|buffered|dontcache|direct",
+      .help = "The way of file data: through the page cache (buffered), likewise but leaving nothing there (dontcache), or "
+              "past it (direct); auto, the default, is buffered." },
     { "readahead", SIZE(readahead, 0, 64 << 20), .help = "Bytes behind a stream of READs that are fetched from disk ahead "
                                                          "of it; default, and 0: as the kernel does by itself." },
     { "max_rate", RATE(max_rate, 64 << 10, UINT64_C(1) << 40), .help = "READ and WRITE together, in bytes a second, for "
@@ -327,6 +331,35 @@ apply_fsid(struct export_rights *rights, const char *value, char *error, size_t 
     return 0;
 }
 
+static const char *const io_words[] = {
+    [STORE_IO_AUTO] = "auto", [STORE_IO_BUFFERED] = "buffered", [STORE_IO_DONTCACHE] = "dontcache",
+    [STORE_IO_DIRECT] = "direct", NULL
+};
+
+static const char *
+io_word(size_t i)
+{
+    return io_words[i];
+}
+
+static int
+apply_io(struct export_rights *rights, const char *value, char *error, size_t error_size)
+{
+    char shown[SHOWN_MAX], hint[SHOWN_MAX];
+    size_t i;
+
+    for (i = 0; io_words[i] != NULL; i++) {
+        if (strcmp(value, io_words[i]) == 0) {
+            rights->io = (enum store_io)i;
+            return 0;
+        }
+    }
+    snprintf(error, error_size, "io: %s is neither auto nor buffered nor dontcache nor direct%s",
+             log_quote(shown, sizeof(shown), value, strlen(value)),
+             text_suggest(hint, sizeof(hint), value, io_word));
+    return -EINVAL;
+}
+
 static int
 apply_sec(const char *value, char *error, size_t error_size)
 {
@@ -362,6 +395,8 @@ apply_row(const struct export_option *row, struct export_rights *rights, const c
         return apply_dir(row, rights, value != NULL ? value : "", error, error_size);
     case OPTION_FSID:
         return apply_fsid(rights, value, error, error_size);
+    case OPTION_IO:
+        return apply_io(rights, value, error, error_size);
     case OPTION_SEC:
         return apply_sec(value, error, error_size);
     case OPTION_REFUSED:
@@ -396,13 +431,31 @@ export_option_apply(struct export_rights *rights, const char *option, char *erro
     return apply_row(row, rights, value, error, error_size);
 }
 
+/* A number that is not the default. Returns whether it was printed. */
+static bool
+print_number(FILE *out, const struct export_option *row, const struct export_rights *rights, const char *comma)
+{
+    const char *field = (const char *)rights + row->offset;
+    uint64_t number;
+    uint32_t narrow;
+
+    if (row->type == OPTION_RATE) {
+        memcpy(&number, field, sizeof(number));
+    } else {
+        memcpy(&narrow, field, sizeof(narrow));
+        number = narrow;
+    }
+    if (number == (row->type == OPTION_ID ? ANON_ID : 0))
+        return false;
+    fprintf(out, "%s%s=%llu", comma, row->name, (unsigned long long)number);
+    return true;
+}
+
 /* Print a row's option if the rights have it, behind a comma if another one is in front. Returns whether they do. */
 static bool
 print_option(FILE *out, const struct export_option *row, const struct export_rights *rights, bool first)
 {
     const char *comma = first ? "" : ",", *dir;
-    uint32_t number;
-    uint64_t rate;
     bool flag;
 
     if (row->alias)
@@ -417,17 +470,8 @@ print_option(FILE *out, const struct export_option *row, const struct export_rig
     case OPTION_ID:
     case OPTION_SIZE:
     case OPTION_NUMBER:
-        memcpy(&number, (const char *)rights + row->offset, sizeof(number));
-        if (number == (row->type == OPTION_ID ? ANON_ID : 0))
-            return false;
-        fprintf(out, "%s%s=%u", comma, row->name, number);
-        return true;
     case OPTION_RATE:
-        memcpy(&rate, (const char *)rights + row->offset, sizeof(rate));
-        if (rate == 0)
-            return false;
-        fprintf(out, "%s%s=%llu", comma, row->name, (unsigned long long)rate);
-        return true;
+        return print_number(out, row, rights, comma);
     case OPTION_DIR:
     case OPTION_MOUNT_POINT:
         memcpy(&dir, (const char *)rights + row->offset, sizeof(dir));
@@ -445,6 +489,11 @@ print_option(FILE *out, const struct export_option *row, const struct export_rig
             fprintf(out, "%sfsid=%08x-%04x-%04x-%04x-%012llx", comma, (unsigned)(rights->fsid[0] >> 32),
                     (unsigned)(rights->fsid[0] >> 16 & 0xffff), (unsigned)(rights->fsid[0] & 0xffff),
                     (unsigned)(rights->fsid[1] >> 48), (unsigned long long)rights->fsid[1] & 0xffffffffffff);
+        return true;
+    case OPTION_IO:
+        if (rights->io == STORE_IO_AUTO)
+            return false;
+        fprintf(out, "%sio=%s", comma, io_words[rights->io]);
         return true;
     case OPTION_SEC:
         fprintf(out, "%ssec=sys", comma);

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "server/access.h"
+#include "server/export_io.h"
 #include "server/export_options.h"
 #include "server/exports_file.h"
 #include "server/log.h"
@@ -178,8 +179,8 @@ same_rights(const struct export_rights *a, const struct export_rights *b)
            a->manage_gids == b->manage_gids && a->readdirplus == b->readdirplus && a->noatime == b->noatime &&
            a->nodiratime == b->nodiratime &&
            a->rtmax == b->rtmax && a->wtmax == b->wtmax && a->dtpref == b->dtpref && a->rtpref == b->rtpref &&
-           a->wtpref == b->wtpref && a->readahead == b->readahead && a->max_rate == b->max_rate && a->max_iops == b->max_iops &&
-           same_dir(a->mount_point, b->mount_point);
+           a->wtpref == b->wtpref && a->io == b->io && a->readahead == b->readahead &&
+           a->max_rate == b->max_rate && a->max_iops == b->max_iops && same_dir(a->mount_point, b->mount_point);
 }
 
 /* What all entries of one export must agree on. */
@@ -676,6 +677,15 @@ warn_of_access_times(struct builder *builder, const struct export *export, const
     }
 }
 
+static void
+warn_of_io(struct builder *builder, const struct export *export, const struct export_entry *entry)
+{
+    char text[TEXT_MAX];
+
+    if (export_io_explain(export, text, sizeof(text)))
+        exports_report_warning(&builder->report, &entry->place, "%s", text);
+}
+
 static int
 open_export(struct builder *builder, size_t i)
 {
@@ -699,6 +709,7 @@ open_export(struct builder *builder, size_t i)
         export->id = make_id('p', export->store->fsid_hint, export->path);
     withhold_unmounted(builder, export, entry);
     warn_of_access_times(builder, export, entry);
+    warn_of_io(builder, export, entry);
     return 0;
 }
 

@@ -3,8 +3,8 @@
  *
  * A call over a limit is put aside and begins when it is due (rate.h, delay.h); meanwhile its connection is not read if
  * that is more than a moment, so a client has little more than a moment's worth of calls here. Datagrams share their
- * socket with others and are dropped instead: clients send them again, more slowly each time. While memory is tight, clients over their
- * limits are told to come again.
+ * socket with others and are dropped instead: clients send them again, more slowly each time. While memory is tight,
+ * clients over their limits are told to come again.
  */
 #ifndef RINGNFS_SERVER_THROTTLE_H
 #define RINGNFS_SERVER_THROTTLE_H

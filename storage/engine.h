@@ -55,7 +55,7 @@ unsigned engine_pending(const struct engine *engine);
  * For stores. Each starts one thing for op and makes it pending. engine_run() calls step(op) on a thread of the pool and
  * then finishes op: op->done on the engine's thread. The others call step(op) on the engine's thread with the outcome in
  * op->io_result (bytes, or -errno); the step then starts the next thing or calls engine_finish(). Reads and writes are
- * done with the rights of op->cred.
+ * done with the rights of op->cred, and with the flags in op->io.flags (preadv2(2)).
  */
 void engine_run(struct engine *engine, struct store_op *op, void (*step)(struct store_op *op));
 void engine_read(struct engine *engine, struct store_op *op, int fd, void *data, size_t length, uint64_t offset,

@@ -424,6 +424,7 @@ posix_new(const struct posix_config *config, struct store **store)
     read_fsid(ps, fd, &sfs);
     ps->never_waits = sfs.f_type == TMPFS_MAGIC || sfs.f_type == RAMFS_MAGIC;
     atomic_init(&ps->store.read_only, (sfs.f_flags & ST_RDONLY) != 0);
+    posix_probe_io(ps, fd);
     ps->max_file_size = probe_max_file_size(fd);
     store_renew_verifier(&ps->store);
     *store = &ps->store;

@@ -104,6 +104,8 @@ say_client(char *out, const struct export_client *client)
         say(out, " mountpoint=%s", rights->mount_point);
     if (rights->rtpref != 0 || rights->wtpref != 0)
         say(out, " rtpref=%u wtpref=%u", rights->rtpref, rights->wtpref);
+    if (rights->io != STORE_IO_AUTO)
+        say(out, " io=%d", rights->io);
     if (rights->readahead != 0)
         say(out, " readahead=%u", rights->readahead);
     if (rights->max_rate != 0 || rights->max_iops != 0)
@@ -264,6 +266,11 @@ options_do_what_they_say(void **state)
         { "memory:/a *(max_rate=1000000)", "/a: * ro max_rate=1000000 max_iops=0" },
         { "memory:/a *(max_rate=1024G,max_iops=100000000)", "/a: * ro max_rate=1099511627776 max_iops=100000000" },
         { "memory:/a 10.0.0.1(max_iops=1) *", "/a: 10.0.0.1 ro max_rate=0 max_iops=1, * ro" },
+        { "memory:/a *(io=auto)", "/a: * ro" },
+        { "memory:/a *(io=buffered)", "/a: * ro io=1" },
+        { "memory:/a *(io=dontcache)", "/a: * ro io=2" },
+        { "memory:/a *(io=direct)", "/a: * ro io=3" },
+        { "memory:/a *(io=direct,io=auto)", "/a: * ro" },
         { "memory:/a *(readahead=4M)", "/a: * ro readahead=4194304" },
         { "memory:/a *(readahead=64m,readahead=0)", "/a: * ro" },
         { "memory:/a *(mountpoint=/proc)", "/a: * ro mountpoint=/proc" },
@@ -480,6 +487,13 @@ mistakes_are_told_with_file_line_and_column(void **state)
         { "memory:/a *(max_iop=1)", "exports:1:13: unknown option max_iop (did you mean max_iops?)" },
         { "memory:/a 10.0.0.1 10.0.0.1(max_iops=5)", "exports:1:20: 10.0.0.1 has other options at exports:1:11" },
         { "memory:/a 10.0.0.1 10.0.0.1(max_rate=1m)", "exports:1:20: 10.0.0.1 has other options at exports:1:11" },
+        { "memory:/a *(io=bufered)",
+          "exports:1:13: io: bufered is neither auto nor buffered nor dontcache nor direct (did you mean buffered?)" },
+        { "memory:/a *(io=Direct)",
+          "exports:1:13: io: Direct is neither auto nor buffered nor dontcache nor direct (did you mean direct?)" },
+        { "memory:/a *(io=mmap)", "exports:1:13: io: mmap is neither auto nor buffered nor dontcache nor direct" },
+        { "memory:/a *(io)", "exports:1:13: option io needs a value (io=auto|buffered|dontcache|direct)" },
+        { "memory:/a 10.0.0.1 10.0.0.1(io=direct)", "exports:1:20: 10.0.0.1 has other options at exports:1:11" },
         { "memory:/a *(readahead=65M)", "exports:1:13: readahead: 65M is out of range (0 to 64M)" },
         { "memory:/a *(readahead=700)", "exports:1:13: readahead: 700 is not a multiple of 512" },
         { "memory:/a *(readahead=4kb)",
@@ -552,6 +566,14 @@ what_may_surprise_is_told_as_a_warning(void **state)
         { "memory:/a Host host", "!exports:1:16: host is given at exports:1:11 already" },
         { "memory:/a @g @g", "!exports:1:14: @g is given at exports:1:11 already" },
         { "memory:/a 10.0.0.1(mp=/nowhere) *", "!exports:1:11: not served to 10.0.0.1: /nowhere is no mount point" },
+        { "memory:/a *(io=direct)", "!exports:1:11: io= does nothing for a memory: export" },
+        { "memory:/a *(readahead=1M)", "!exports:1:11: readahead does nothing for a memory: export" },
+        { "memory:/a *(io=buffered)", "!" },
+        { "/x *(path=/dev/shm,io=direct)",
+          "!exports:1:4: io=direct is as io=buffered here: the file system has no direct I/O" },
+        { "/x *(path=/dev/shm,io=dontcache)",
+          "!exports:1:4: io=dontcache is as io=buffered here: that takes Linux 6.14 and a file system such as ext4, xfs "
+          "or btrfs" },
         { "", "!exports: there are none" },
     };
 
