@@ -89,8 +89,9 @@ static const struct export_option export_options[] = {
               "past it (direct); auto, the default, is buffered." },
     { "readahead", SIZE(readahead, 0, 64 << 20), .help = "Bytes behind a stream of READs that are fetched from disk ahead "
                                                          "of it; default, and 0: as the kernel does by itself." },
-    { "max_rate", RATE(max_rate, 64 << 10, UINT64_C(1) << 40), .help = "READ and WRITE together, in bytes a second, for "
-                                                                       "each address that calls; default: no limit." },
+    { "max_rate", RATE(max_rate, 64 << 10, UINT64_C(1) << 40), .help = "READ and WRITE together, in bytes a second (64K or "
+                                                                       "more), for each address that calls; default: no "
+                                                                       "limit." },
     { "max_iops", NUMBER(max_iops, 1, 100000000), .help = "Calls a second, of whatever kind, for each address that "
                                                           "calls; default: no limit." },
     { "nordirplus", FLAG(readdirplus, false), .help = "Refuse READDIRPLUS: clients read names alone." },

@@ -40,7 +40,10 @@ struct posix_store;
 #endif
 
 /* private[]: what a READ, WRITE or COMMIT under way remembers; posix_flush.c has 4 to 6, posix_direct.c the last ones. */
-enum { P_CHANGE = 0, P_FD = 1, P_DONE = 2, P_STARTED = 3, P_DIRECT_FD = 7, P_FROM = 8, P_TO = 9, P_LINK = 10, P_LOCKED = 11 };
+enum {
+    P_CHANGE = 0, P_FD = 1, P_DONE = 2, P_STARTED = 3,
+    P_DIRECT_FD = 7, P_FROM = 8, P_TO = 9, P_LINK = 10, P_LOCKED = 11
+};
 
 /*
  * One file that is open here. The table holds one reference as long as the node is in it, callers hold the others. An

@@ -481,7 +481,8 @@ exports_are_shown_as_exportfs_orders_their_options(void **state)
     client = json_array_get(json_object_get(json_array_get(list, 2), "clients"), 0);
     assert_string_equal(text(client, "options"),
                         "sync,wdelay,hide,no_subtree_check,mountpoint=/proc,sec=sys,ro,secure,root_squash,"
-                        "no_all_squash,manage_gids,rtpref=8192,wtpref=16384,io=direct,readahead=2097152,max_rate=1048576,max_iops=50,"
+                        "no_all_squash,manage_gids,rtpref=8192,wtpref=16384,io=direct,readahead=2097152,"
+                        "max_rate=1048576,max_iops=50,"
                         "nordirplus,noatime,nodiratime");
 }
 

@@ -1,6 +1,6 @@
 /*
- * tests/unit/test_posix_direct.c - READ and WRITE past the page cache (storage/posix_direct.c): any range, next to others that
- * read and write the same file in any way, is as if there were no cache.
+ * tests/unit/test_posix_direct.c - READ and WRITE past the page cache (storage/posix_direct.c): any range, next to others
+ * that read and write the same file in any way, is as if there were no cache.
  */
 #include <setjmp.h>
 #include <stdarg.h>
