@@ -78,6 +78,7 @@ call_new(struct call_source *source)
     call->payload_len = 0;
     call->pipe = NULL;
     call->expected = 0;
+    call->holds = false;
     return call;
 }
 
@@ -141,6 +142,18 @@ call_expect(struct call *call, size_t bytes)
     call->expected = bytes;
 }
 
+void
+call_hold(struct call *call, bool hold)
+{
+    struct call_source *source = call->source;
+
+    if (call->holds == hold)
+        return;
+    call->holds = hold;
+    source->holds += hold ? 1 : -1;
+    source_dirty(source);
+}
+
 int
 call_deliver(struct call *call, struct buf *buf, const uint8_t *data, size_t len)
 {
@@ -184,6 +197,7 @@ call_end(struct call *call)
 
     if (source->replying == call)
         source->replying = NULL;
+    call_hold(call, false);
     source->outstanding--;
     source->expected_bytes -= call->expected;
     call->transport->outstanding--;

@@ -87,6 +87,7 @@ struct call {
     size_t payload_len;
     struct pipe *pipe;                  /* the payload, in place of payload_data */
     size_t expected;                    /* call_expect() */
+    bool holds;                         /* call_hold() */
     _Alignas(16) uint8_t small[1024];   /* the arena's first bytes */
 };
 
@@ -98,6 +99,12 @@ void *call_alloc(struct call *call, size_t size);
  * a connection with much under way is not read further.
  */
 void call_expect(struct call *call, size_t bytes);
+
+/*
+ * As long as a call holds its connection, no further calls are read from it; let go with false, or when the call ends. A
+ * datagram socket, which others use as well, is read nevertheless.
+ */
+void call_hold(struct call *call, bool hold);
 
 /*
  * Begin the reply of a call that succeeded (accept_stat SUCCESS): the header is stored, and the result has room for

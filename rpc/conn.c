@@ -39,7 +39,7 @@ struct conn {
     int fd;
     struct sockaddr_storage peer, local;
     socklen_t address_len;
-    bool throttled;                     /* calls or replies are at their bound: nothing is cut */
+    bool throttled;                     /* calls or replies are at their bound, or a call holds it: nothing is cut */
     bool reading;                       /* the socket is watched for reading */
     bool blocked;                       /* ... and for writing: it took less than there was */
     bool eof;                           /* the client has sent all it will */
@@ -201,7 +201,8 @@ is_full(const struct conn *conn)
 {
     const struct transport_limits *limits = conn_limits(conn);
 
-    return conn->source.outstanding >= calls_max(conn) || reply_bytes(conn) >= limits->reply_bytes_per_conn;
+    return conn->source.outstanding >= calls_max(conn) || reply_bytes(conn) >= limits->reply_bytes_per_conn ||
+           conn->source.holds > 0;
 }
 
 static bool
@@ -210,7 +211,7 @@ is_half_empty(const struct conn *conn)
     const struct transport_limits *limits = conn_limits(conn);
 
     return conn->source.outstanding <= calls_max(conn) / 2 &&
-           reply_bytes(conn) <= limits->reply_bytes_per_conn / 2;
+           reply_bytes(conn) <= limits->reply_bytes_per_conn / 2 && conn->source.holds == 0;
 }
 
 /* No memory for now: the transport resumes us in a moment. */

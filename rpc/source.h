@@ -48,6 +48,7 @@ struct call_source {
     bool is_closed, is_dirty, is_ready, is_starved;
     bool stream;
     uint32_t outstanding;               /* calls */
+    int32_t holds;                      /* calls that hold it: call_hold() */
     uint64_t expected_bytes;            /* of replies to them, as far as that was said */
     size_t reply_max;                   /* bytes of results */
     struct call *replying;              /* has begun its reply */

@@ -114,6 +114,7 @@ control_print_stats(FILE *out, const json_t *result)
     print_numbers(out, "replay cache", json_object_get(result, "replay_cache"));
     print_numbers(out, "kerberos", json_object_get(result, "kerberos"));
     print_numbers(out, "flushes", json_object_get(result, "flushes"));
+    print_numbers(out, "calls over limits", json_object_get(result, "limits"));
     print_numbers(out, "threads", json_object_get(result, "pool"));
     print_numbers(out, "buffers", json_object_get(result, "buffers"));
     print_numbers(out, "log lines", json_object_get(result, "log"));

@@ -6,12 +6,12 @@
  * them for as long as outcomes are there at once, and op_done() goes on when one comes later. So there is one path,
  * whether the store can answer at once or not.
  *
- *     start -> got_node -> node_inside (-> got_other -> other_inside) -> ask -> answer
+ *     start (-> find_node) -> got_node -> node_inside (-> got_other -> other_inside) -> ask -> answer
  *                                          \-> tell_attributes -> told_node (-> told_other) -> answer
  *
  * Before start the replay cache is asked about procedures that must not be done twice: it may have the reply (drc.h).
  * start waits, and runs again, where what a caller may do depends on a host name, or on groups, that are not known yet
- * (hosts.h, groups.h).
+ * (hosts.h, groups.h). Where the export has limits, what follows start waits until the call is due (throttle.h).
  *
  * The lower branch is for calls that are refused without having reached the file: a bad name, a read-only export. Their
  * replies carry the attributes that RFC 1813 gives them as well.
@@ -31,6 +31,7 @@
 #include "server/nfsacl.h"
 #include "server/peer.h"
 #include "server/squash.h"
+#include "server/throttle.h"
 
 #define SMALL_DATA 4096                 /* bytes; READ's data up to here is copied into the reply */
 
@@ -396,6 +397,32 @@ find_caller(struct nfs3_call *call)
                     : err;
 }
 
+/* A datagram over the limits: nothing was done, and it will be sent again. */
+static int
+drop(struct nfs3_call *call)
+{
+    if (call->replay.entry != NULL)
+        drc_forget(call->worker->shared->drc, &call->replay);
+    release(call);
+    call_drop(&call->rpc);
+    return OVER;
+}
+
+static int
+find_node(struct nfs3_call *call)
+{
+    call->step = got_node;
+    return store_get(call->export->store, &call->ids[0], &call->op);
+}
+
+static void
+is_due(struct delay *delay)
+{
+    struct nfs3_call *call = (struct nfs3_call *)((char *)delay - offsetof(struct nfs3_call, delay));
+
+    go(call, find_node(call));
+}
+
 static int
 start(struct nfs3_call *call)
 {
@@ -420,8 +447,12 @@ start(struct nfs3_call *call)
     op->cred = &call->cred;
     op->sync = !call->rights->async;
     op->done = op_done;
-    call->step = got_node;
-    return store_get(call->export->store, &call->ids[0], op);
+    err = throttle(call, is_due);
+    if (err == -EINPROGRESS)
+        return STORE_PENDING;
+    if (err == -ETIMEDOUT)
+        return drop(call);
+    return err < 0 ? refuse(call, err) : find_node(call);
 }
 
 static void
@@ -445,6 +476,8 @@ init(struct nfs3_call *call)
     call->wait.answered = caller_known;
     call->groups_list.answer = NULL;
     call->more_groups = NULL;
+    call->delay.timer.fired = NULL;
+    call->charged = false;
     call->refusal = 0;
     call->crossed = NULL;
     call->node = NULL;

@@ -22,6 +22,9 @@ enum option_type {
     OPTION_NOTHING,                     /* says what we do anyway */
     OPTION_ID,                          /* uint32_t; -2 is 4294967294 */
     OPTION_SIZE,                        /* uint32_t, bytes; a multiple of 512 */
+    OPTION_RATE,                        /* uint64_t, bytes a second */
+    OPTION_NUMBER,                      /* uint32_t */
+    OPTION_IO,                          /* enum store_io */
     OPTION_DIR,                         /* const char *: an absolute path, owned */
     OPTION_MOUNT_POINT,                 /* the same, or "" where no value is given */
     OPTION_FSID,
@@ -47,6 +50,8 @@ struct export_option {
 #define NOTHING                 .type = OPTION_NOTHING
 #define ID(field)               .type = OPTION_ID, AT(field), .max = LAST_ID, .value = "ID"
 #define SIZE(field, from, to)   .type = OPTION_SIZE, AT(field), .min = from, .max = to, .value = "BYTES"
+#define RATE(field, from, to)   .type = OPTION_RATE, AT(field), .min = from, .max = to, .value = "BYTES"
+#define NUMBER(field, from, to) .type = OPTION_NUMBER, AT(field), .min = from, .max = to, .value = "NUMBER"
 #define MOUNT_POINT             .type = OPTION_MOUNT_POINT, AT(mount_point), .value = "DIR", .optional = true
 #define REFUSED                 .type = OPTION_REFUSED
 #define NOT_YET                 "is not supported in this version"
@@ -82,6 +87,16 @@ static const struct export_option export_options[] = {
     { "wtpref", SIZE(wtpref, 4 << 10, 4 << 20), .help = "WRITE that clients are told to prefer; default, and at most: "
                                                         "wtmax." },
     { "dtpref", SIZE(dtpref, 4 << 10, 1 << 20), .help = "Preferred size of a READDIR reply; default: the server's." },
+    { "io", .type = OPTION_IO, AT(io), .value = "auto|buffered|dontcache|direct",
+      .help = "The way of file data: through the page cache (buffered), likewise but leaving nothing there (dontcache), or "
+              "past it (direct); auto, the default, is buffered." },
+    { "readahead", SIZE(readahead, 0, 64 << 20), .help = "Bytes behind a stream of READs that are fetched from disk ahead "
+                                                         "of it; default, and 0: as the kernel does by itself." },
+    { "max_rate", RATE(max_rate, 64 << 10, UINT64_C(1) << 40), .help = "READ and WRITE together, in bytes a second (64K or "
+                                                                       "more), for each address that calls; default: no "
+                                                                       "limit." },
+    { "max_iops", NUMBER(max_iops, 1, 100000000), .help = "Calls a second, of whatever kind, for each address that "
+                                                          "calls; default: no limit." },
     { "nordirplus", FLAG(readdirplus, false), .help = "Refuse READDIRPLUS: clients read names alone." },
     { "noatime", FLAG(noatime, true), .help = "Reading a file or directory leaves its time of access alone; symbolic "
                                               "links follow their file system." },
@@ -195,31 +210,75 @@ apply_id(const struct export_option *row, struct export_rights *rights, const ch
     return 0;
 }
 
+static const char *
+format_number(char *out, size_t size, bool as_size, uint64_t value)
+{
+    if (as_size)
+        return text_format_size(out, size, value);
+    snprintf(out, size, "%llu", (unsigned long long)value);
+    return out;
+}
+
+/* Read a value in the row's range. Returns 0, or -EINVAL with error. */
+static int
+read_value(const struct export_option *row, const char *value, uint64_t *number, char *error, size_t error_size)
+{
+    bool size = row->type != OPTION_NUMBER;
+    char shown[SHOWN_MAX], min[24], max[24];
+    int err = size ? text_size(value, number) : text_number(value, number);
+
+    log_quote(shown, sizeof(shown), value, strlen(value));
+    if (err == -EINVAL) {
+        snprintf(error, error_size, "%s: %s is not %s", row->name, shown,
+                 row->type == OPTION_NUMBER ? "a number"
+                 : row->type == OPTION_SIZE ? "a size (a number, or one with K or M behind it)"
+                                            : "a size (a number, or one with K, M or G behind it)");
+        return -EINVAL;
+    }
+    if (err < 0 || *number < row->min || *number > row->max) {
+        snprintf(error, error_size, "%s: %s is out of range (%s to %s)", row->name, shown,
+                 format_number(min, sizeof(min), size, row->min), format_number(max, sizeof(max), size, row->max));
+        return -EINVAL;
+    }
+    return 0;
+}
+
 static int
 apply_size(const struct export_option *row, struct export_rights *rights, const char *value, char *error,
            size_t error_size)
 {
-    char shown[SHOWN_MAX], min[24], max[24];
+    char shown[SHOWN_MAX];
     uint64_t bytes;
     uint32_t narrow;
-    int err = text_size(value, &bytes);
+    int err = read_value(row, value, &bytes, error, error_size);
 
-    log_quote(shown, sizeof(shown), value, strlen(value));
-    if (err == -EINVAL) {
-        snprintf(error, error_size, "%s: %s is not a size (a number, or one with K or M behind it)", row->name, shown);
-        return -EINVAL;
-    }
-    if (err < 0 || bytes < row->min || bytes > row->max) {
-        snprintf(error, error_size, "%s: %s is out of range (%s to %s)", row->name, shown,
-                 text_format_size(min, sizeof(min), row->min), text_format_size(max, sizeof(max), row->max));
-        return -EINVAL;
-    }
+    if (err < 0)
+        return err;
     if (bytes % 512 != 0) {
-        snprintf(error, error_size, "%s: %s is not a multiple of 512", row->name, shown);
+        snprintf(error, error_size, "%s: %s is not a multiple of 512", row->name,
+                 log_quote(shown, sizeof(shown), value, strlen(value)));
         return -EINVAL;
     }
     narrow = (uint32_t)bytes;
     memcpy((char *)rights + row->offset, &narrow, sizeof(narrow));
+    return 0;
+}
+
+static int
+apply_number(const struct export_option *row, struct export_rights *rights, const char *value, char *error,
+             size_t error_size)
+{
+    uint64_t number;
+    uint32_t narrow;
+    int err = read_value(row, value, &number, error, error_size);
+
+    if (err < 0)
+        return err;
+    narrow = (uint32_t)number;
+    if (row->type == OPTION_RATE)
+        memcpy((char *)rights + row->offset, &number, sizeof(number));
+    else
+        memcpy((char *)rights + row->offset, &narrow, sizeof(narrow));
     return 0;
 }
 
@@ -284,6 +343,35 @@ apply_fsid(struct export_rights *rights, const char *value, char *error, size_t 
     return 0;
 }
 
+static const char *const io_words[] = {
+    [STORE_IO_AUTO] = "auto", [STORE_IO_BUFFERED] = "buffered", [STORE_IO_DONTCACHE] = "dontcache",
+    [STORE_IO_DIRECT] = "direct", NULL
+};
+
+static const char *
+io_word(size_t i)
+{
+    return io_words[i];
+}
+
+static int
+apply_io(struct export_rights *rights, const char *value, char *error, size_t error_size)
+{
+    char shown[SHOWN_MAX], hint[SHOWN_MAX];
+    size_t i;
+
+    for (i = 0; io_words[i] != NULL; i++) {
+        if (strcmp(value, io_words[i]) == 0) {
+            rights->io = (enum store_io)i;
+            return 0;
+        }
+    }
+    snprintf(error, error_size, "io: %s is neither auto nor buffered nor dontcache nor direct%s",
+             log_quote(shown, sizeof(shown), value, strlen(value)),
+             text_suggest(hint, sizeof(hint), value, io_word));
+    return -EINVAL;
+}
+
 static int
 apply_row(const struct export_option *row, struct export_rights *rights, const char *value, char *error,
           size_t error_size)
@@ -301,12 +389,17 @@ apply_row(const struct export_option *row, struct export_rights *rights, const c
         return apply_id(row, rights, value, error, error_size);
     case OPTION_SIZE:
         return apply_size(row, rights, value, error, error_size);
+    case OPTION_RATE:
+    case OPTION_NUMBER:
+        return apply_number(row, rights, value, error, error_size);
     case OPTION_DIR:
         return apply_dir(row, rights, value, error, error_size);
     case OPTION_MOUNT_POINT:
         return apply_dir(row, rights, value != NULL ? value : "", error, error_size);
     case OPTION_FSID:
         return apply_fsid(rights, value, error, error_size);
+    case OPTION_IO:
+        return apply_io(rights, value, error, error_size);
     case OPTION_SEC:
         return export_sec_read(rights, value, error, error_size);
     case OPTION_REFUSED:
@@ -347,12 +440,31 @@ export_option_apply(struct export_rights *rights, const char *option, char *erro
     return apply_row(row, rights, value, error, error_size);
 }
 
+/* A number that is not the default. Returns whether it was printed. */
+static bool
+print_number(FILE *out, const struct export_option *row, const struct export_rights *rights, const char *comma)
+{
+    const char *field = (const char *)rights + row->offset;
+    uint64_t number;
+    uint32_t narrow;
+
+    if (row->type == OPTION_RATE) {
+        memcpy(&number, field, sizeof(number));
+    } else {
+        memcpy(&narrow, field, sizeof(narrow));
+        number = narrow;
+    }
+    if (number == (row->type == OPTION_ID ? ANON_ID : 0))
+        return false;
+    fprintf(out, "%s%s=%llu", comma, row->name, (unsigned long long)number);
+    return true;
+}
+
 /* Print a row's option if the rights have it, behind a comma if another one is in front. Returns whether they do. */
 static bool
 print_option(FILE *out, const struct export_option *row, const struct export_rights *rights, bool first)
 {
     const char *comma = first ? "" : ",", *dir;
-    uint32_t number;
     bool flag;
 
     if (row->alias)
@@ -368,11 +480,9 @@ print_option(FILE *out, const struct export_option *row, const struct export_rig
         return true;
     case OPTION_ID:
     case OPTION_SIZE:
-        memcpy(&number, (const char *)rights + row->offset, sizeof(number));
-        if (number == (row->type == OPTION_ID ? ANON_ID : 0))
-            return false;
-        fprintf(out, "%s%s=%u", comma, row->name, number);
-        return true;
+    case OPTION_NUMBER:
+    case OPTION_RATE:
+        return print_number(out, row, rights, comma);
     case OPTION_DIR:
     case OPTION_MOUNT_POINT:
         memcpy(&dir, (const char *)rights + row->offset, sizeof(dir));
@@ -390,6 +500,11 @@ print_option(FILE *out, const struct export_option *row, const struct export_rig
             fprintf(out, "%sfsid=%08x-%04x-%04x-%04x-%012llx", comma, (unsigned)(rights->fsid[0] >> 32),
                     (unsigned)(rights->fsid[0] >> 16 & 0xffff), (unsigned)(rights->fsid[0] & 0xffff),
                     (unsigned)(rights->fsid[1] >> 48), (unsigned long long)rights->fsid[1] & 0xffffffffffff);
+        return true;
+    case OPTION_IO:
+        if (rights->io == STORE_IO_AUTO)
+            return false;
+        fprintf(out, "%sio=%s", comma, io_words[rights->io]);
         return true;
     case OPTION_SEC:
         fprintf(out, "%ssec=", comma);

@@ -49,6 +49,10 @@ struct export_rights {
     bool noatime, nodiratime;           /* noatime is for directories, too */
     uint32_t rtmax, wtmax, dtpref;      /* bytes; 0: the server's */
     uint32_t rtpref, wtpref;            /* bytes; 0, and what is more: rtmax and wtmax */
+    enum store_io io;                   /* the way of file data; default STORE_IO_AUTO */
+    uint32_t readahead;                 /* bytes, of streams; 0: the kernel's */
+    uint64_t max_rate;                  /* bytes of READ and WRITE a second, for each client; 0: no limit */
+    uint32_t max_iops;                  /* calls a second, likewise */
     bool has_fsid;                      /* fsid= was given (number or UUID) */
     uint64_t fsid[2];
     const char *dir;                    /* path=: serve this directory under the export's name; NULL: the name itself */

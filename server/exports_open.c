@@ -6,12 +6,14 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "server/export_io.h"
 #include "server/exports_private.h"
 #include "server/mount_point.h"
 #include "storage/cred.h"
 #include "storage/memory.h"
 #include "storage/posix.h"
 
+#define TEXT_MAX 512                    /* bytes of a warning */
 #define FD_CACHE_MIN 64
 #define FD_CACHE_MAX 65536
 #define MEMORY_ROOT_MODE 01777
@@ -210,6 +212,15 @@ find_dirs(struct exports_builder *builder)
     return 0;
 }
 
+static void
+warn_of_io(struct exports_builder *builder, const struct export *export, const struct export_entry *entry)
+{
+    char text[TEXT_MAX];
+
+    if (export_io_explain(export, text, sizeof(text)))
+        exports_report_warning(&builder->report, &entry->place, "%s", text);
+}
+
 static int
 open_export(struct exports_builder *builder, size_t i)
 {
@@ -223,6 +234,7 @@ open_export(struct exports_builder *builder, size_t i)
         export->id = exports_make_id('p', export->store->fsid_hint, export->path);
     withhold_unmounted(builder, export, entry);
     warn_of_access_times(builder, export, entry);
+    warn_of_io(builder, export, entry);
     return 0;
 }
 

@@ -18,6 +18,7 @@
 #include "rpc/drc.h"
 #include "rpc/loop.h"
 #include "rpc/program.h"
+#include "server/delay.h"
 #include "server/export_view.h"
 #include "server/exports.h"
 #include "server/groups.h"
@@ -105,6 +106,8 @@ struct nfs3_proc {
     int (*finish)(struct nfs3_call *call);
     void (*fail)(struct nfs3_call *call);           /* NULL: an error carries nothing */
     const nfs_fh3 *(*second)(const union nfs3_args *args);      /* the other handle; NULL: there is none */
+    uint64_t (*payload)(const struct nfs3_call *call);          /* bytes of data that it asks to move; NULL: none */
+    bool payload_in;                    /* they came with the call */
     enum nfs3_right needs;
     bool named;                         /* takes names: "not found" may mean one of them, not the handle */
     bool mounting;                      /* part of mounting: on the root of an export, without Kerberos, too */
@@ -124,6 +127,10 @@ struct nfs3_call {
     const struct export_rights *rights;
     const struct export_sec *sec;       /* those that depend on the flavour of the call */
     struct resolver_wait wait;          /* while the caller's name, or then his groups, are not known */
+    struct delay delay;                 /* while the export's limits hold it back */
+    void (*go_on)(struct delay *delay); /* throttle.c's */
+    struct rate_charge charge;          /* against its limits */
+    bool charged;
     struct groups_list groups_list;     /* manage_gids: what cred has; a reference */
     gid_t *more_groups;                 /* a copy of it that root_squash has changed; owned */
     struct store_cred cred;

@@ -8,28 +8,49 @@
 
 #include "server/nfs3_procs.h"
 #include "server/nfs3_reply.h"
+#include "server/throttle.h"
 
 #define SMALL_READ 768                  /* bytes; up to here the call's own memory serves */
 #define SPLICE_MIN (512 << 10)          /* bytes; from here on cached pages go to the socket without a copy */
 #define PAGE 4096u
 
+/* What offsets have to be multiples of to go past the page cache; 0: file data goes through it. */
+static uint32_t
+direct_align(const struct nfs3_call *call)
+{
+    return call->rights->io == STORE_IO_DIRECT ? call->export->store->direct_align : 0;
+}
+
 /* Where READ's data goes: the store fills it, and the reply is sent from it. */
 static uint8_t *
 read_space(struct nfs3_call *call, uint32_t length)
 {
-    if (length <= SMALL_READ)
+    uint32_t around = 2 * direct_align(call);
+
+    if (length <= SMALL_READ && around == 0)
         return call_alloc(&call->rpc, MAX(length, 1));
-    call->data = buf_get_spare(call->rpc.transport->buffers, length);
-    return call->data != NULL ? call->data->data : NULL;
+    call->data = buf_get_spare(call->rpc.transport->buffers, length + around);
+    if (call->data == NULL)
+        return NULL;
+    call->op.u.read.room = length + around;
+    return call->data->data;
 }
 
 /* A pipe for pages of the file, where that is worth it: one slot for each page that is touched. */
 static struct pipe *
 read_pipe(struct nfs3_call *call, uint64_t offset, uint32_t length)
 {
-    if (!call->rpc.stream || length < SPLICE_MIN || call_reply_is_sealed(&call->rpc))
+    bool cached = call->rights->io == STORE_IO_AUTO || call->rights->io == STORE_IO_BUFFERED;
+
+    if (!call->rpc.stream || length < SPLICE_MIN || !cached || call_reply_is_sealed(&call->rpc))
         return NULL;
     return pipe_get(call->rpc.transport->pipes, (offset % PAGE + length + PAGE - 1) / PAGE);
+}
+
+uint64_t
+nfs3_read_payload(const struct nfs3_call *call)
+{
+    return MIN(call->args.read.count, nfs3_rtmax(call));
 }
 
 int
@@ -41,6 +62,7 @@ nfs3_read_begin(struct nfs3_call *call)
     uint32_t length = (uint32_t)MIN(MIN(args->count, nfs3_rtmax(call)), INT64_MAX - offset);
     uint8_t *data;
 
+    op->u.read.room = length;
     data = read_space(call, length);
     if (data == NULL)
         return -ENOMEM;
@@ -50,6 +72,8 @@ nfs3_read_begin(struct nfs3_call *call)
     op->u.read.length = length;
     op->u.read.data = data;
     op->u.read.keep_atime = call->rights->noatime;
+    op->u.read.io = call->rights->io;
+    op->u.read.ahead = call->rights->readahead;
     call->pipe = read_pipe(call, offset, length);
     op->u.read.pipe = call->pipe != NULL ? call->pipe->in : -1;
     return store_read(call->node, op);
@@ -66,7 +90,7 @@ fit_data(struct nfs3_call *call, uint32_t done)
     small = buf_get(call->rpc.transport->buffers, done);
     if (small == NULL)
         return;
-    memcpy(small->data, call->data->data, done);
+    memcpy(small->data, call->data_start, done);
     buf_put(call->data);
     call->data = small;
     call->data_start = small->data;
@@ -77,12 +101,14 @@ nfs3_read_finish(struct nfs3_call *call)
 {
     READ3resok *ok = &call->res.read.READ3res_u.resok;
 
+    call->data_start += call->op.r.read.skip;
     fit_data(call, call->op.r.read.done);
     ok->count = call->op.r.read.done;
     ok->eof = call->op.r.read.eof;
     ok->data.data_len = ok->count;
     ok->data.data_val = (char *)call->data_start;
     call->data_bytes = ok->count;
+    throttle_settle(call, ok->count);
     nfs3_post_op(call, &call->op.attr, &ok->file_attributes);
     return 0;
 }
@@ -90,6 +116,7 @@ nfs3_read_finish(struct nfs3_call *call)
 void
 nfs3_read_fail(struct nfs3_call *call)
 {
+    throttle_settle(call, 0);
     nfs3_post_op(call, &call->op.attr, &call->res.read.READ3res_u.resfail.file_attributes);
 }
 
@@ -111,6 +138,35 @@ given_stability(enum store_stability stability)
     return stability == STORE_UNSTABLE ? UNSTABLE : stability == STORE_DATA_SYNC ? DATA_SYNC : FILE_SYNC;
 }
 
+/* All that came, whatever becomes of it. */
+uint64_t
+nfs3_write_payload(const struct nfs3_call *call)
+{
+    return call->args.write.data.data_len;
+}
+
+/*
+ * The data where it can go to the disk from: whole pages of the file at whole pages of memory. Where there is no memory for
+ * that, it stays where it was received, and the store takes it through the page cache.
+ */
+static const void *
+write_data(struct nfs3_call *call, uint64_t offset, uint32_t length)
+{
+    const uint8_t *data = (const uint8_t *)call->args.write.data.data_val;
+    uint32_t align = direct_align(call), before;
+
+    if (align == 0 || length < align)
+        return data;
+    before = (uint32_t)(offset % align);
+    if (((uintptr_t)data - before) % call->export->store->direct_memory == 0)
+        return data;
+    call->data = buf_get_spare(call->rpc.transport->buffers, (size_t)before + length);
+    if (call->data == NULL)
+        return data;
+    memcpy(call->data->data + before, data, length);
+    return call->data->data + before;
+}
+
 int
 nfs3_write_begin(struct nfs3_call *call)
 {
@@ -124,7 +180,8 @@ nfs3_write_begin(struct nfs3_call *call)
     call->verifier = atomic_load(&call->export->store->write_verifier);
     op->u.write.offset = args->offset;
     op->u.write.length = MIN(args->count, nfs3_wtmax(call));
-    op->u.write.data = args->data.data_val;
+    op->u.write.data = write_data(call, args->offset, op->u.write.length);
+    op->u.write.io = call->rights->io;
     op->u.write.stable = call->rights->async ? STORE_UNSTABLE : asked_stability(args->stable);
     return store_write(call->node, op);
 }

@@ -25,6 +25,8 @@ NFS3_PROCEDURE(nfs3_link);
 NFS3_PROCEDURE(nfs3_read);
 NFS3_PROCEDURE(nfs3_write);
 NFS3_PROCEDURE(nfs3_commit);
+uint64_t nfs3_read_payload(const struct nfs3_call *call);
+uint64_t nfs3_write_payload(const struct nfs3_call *call);
 
 /* nfs3_make.c */
 NFS3_PROCEDURE(nfs3_create);

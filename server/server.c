@@ -22,6 +22,8 @@
 #define REPLIES_SHARE 8                                 /* ... but not more than this part of all memory */
 #define WAITING_MAX 1024                /* calls that wait for host names, or for groups */
 #define WAITING_EACH_MAX 128            /* for one answer: a client's burst, and room for others while it is slow */
+#define RATES_MAX 16384                 /* clients of exports with limits that are told apart */
+#define DELAYED_SHARE 16                /* of all memory, for calls over their limits; half of where calls are scarce */
 #define LOGGED_EXPORTS 8                /* named in the line at the start */
 #define LOGGED_PATH 128                 /* bytes of each */
 
@@ -138,6 +140,8 @@ set_up_shared(struct server *server)
     shared->mounts = server->mounts;
     shared->hosts = server->hosts;
     shared->groups = server->groups;
+    shared->rate = server->rate;
+    shared->delay_budget.max_bytes = settings->max_memory / DELAYED_SHARE;
     shared->pool = server->pool;
     shared->drc = server->drc;
     shared->programs = programs;
@@ -329,6 +333,9 @@ start(struct server *server, const struct server_config *config, char *error, si
         err = principals_follow(server->gss, server->exports, &server->log);
     if (err < 0)
         return server_explain(err, "the thread for Kerberos", error, error_size);
+    err = rate_new(RATES_MAX, config->clock != NULL ? config->clock : &rate_clock_system, &server->rate);
+    if (err < 0)
+        return server_explain(err, "the table of rates", error, error_size);
     err = pool_new(server->settings.threads, &server->pool);
     if (err < 0)
         return server_explain(err, "the pool of threads", error, error_size);
@@ -428,6 +435,7 @@ server_free(struct server *server)
     listen_close(&server->nfs_sockets);
     if (server->pool != NULL)
         pool_free(server->pool);
+    rate_free(server->rate);
     drc_free(server->drc);
     if (server->mounts != NULL && mount_list_save(server->mounts, server->state) < 0)
         log_warn(&server->log, "the MOUNT list cannot be kept in %s", state_dir(server->state));

@@ -21,6 +21,7 @@
 #include "server/log.h"
 #include "server/nfs3_stats.h"
 #include "server/principals.h"
+#include "server/rate.h"
 #include "server/settings.h"
 #include "storage/cred.h"
 #include "storage/pool.h"
@@ -38,6 +39,7 @@ struct server_config {
     const struct hosts_source *hosts;   /* where host names are looked up; NULL: on this machine */
     const struct groups_source *groups; /* where groups of users are looked up; NULL: on this machine */
     const struct principals_source *principals; /* where users of Kerberos are looked up by name; NULL: on this machine */
+    const struct rate_clock *clock;     /* of max_rate and max_iops; NULL: the monotonic one */
     bool control;                       /* open a control socket in the state directory (control.h) */
 };
 
@@ -70,6 +72,7 @@ struct server_stats {
     uint64_t calls, replies, bytes_in, bytes_out;
     uint64_t connections_opened, connections_closed, bad_records, bad_messages, auth_errors, dropped;
     uint64_t unknown_errors;            /* told as NFS3ERR_IO */
+    uint64_t delayed, delay_refused;    /* calls over max_rate or max_iops: put aside; dropped or told to come again */
     uint64_t nfs3[NFS3_STATS_PROCS][NFS3_STATS_PLACES];
     struct pool_stats pool;
     struct drc_stats drc;

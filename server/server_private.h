@@ -42,6 +42,7 @@ struct server {
     struct hosts *hosts;
     struct groups *groups;
     struct gss *gss;                    /* NULL: this build has no Kerberos */
+    struct rate *rate;
     struct pool *pool;
     struct drc *drc;                    /* NULL: drc_entries is 0 */
     uint64_t started_ms;                /* CLOCK_MONOTONIC */

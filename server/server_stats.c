@@ -54,6 +54,8 @@ add_worker(struct server_stats *stats, const struct worker *worker)
     add(&stats->auth_errors, &transport->auth_errors);
     add(&stats->dropped, &transport->dropped);
     add(&stats->unknown_errors, &worker->stats.unknown_errors);
+    add(&stats->delayed, &worker->stats.delayed);
+    add(&stats->delay_refused, &worker->stats.delay_refused);
     for (unsigned proc = 0; proc < NFS3_STATS_PROCS; proc++)
         for (unsigned place = 0; place < NFS3_STATS_PLACES; place++)
             add(&stats->nfs3[proc][place], &worker->stats.nfs3.replies[proc][place]);

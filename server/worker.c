@@ -135,6 +135,7 @@ set_up(struct worker *worker)
         return err;
     loop_watch(worker->transport->loop, &worker->private->engine_watch, engine_fd(worker->engine), EV_READ, engine_ready);
     loop_timer_start(worker->transport->loop, &worker->private->log_timer, LOG_WINDOW_MS, log_timer_fired);
+    delay_queue_init(&worker->delays, worker->transport->loop, shared->rate, &shared->delay_budget);
     return 0;
 }
 
@@ -156,6 +157,7 @@ tear_down(struct worker *worker)
 {
     if (worker->transport != NULL) {
         close_listeners(worker);
+        delay_queue_fini(&worker->delays);
         loop_unwatch(worker->transport->loop, &worker->private->engine_watch);
         transport_free(worker->transport);
     }
@@ -387,6 +389,7 @@ run_reload(struct loop_message *message)
 
     export_view_put(reload->worker->view);
     reload->worker->view = reload->view;
+    delay_release(&reload->worker->delays);             /* there may be other limits now */
     sem_post(reload->applied);
     free(reload);
 }
@@ -436,6 +439,7 @@ run_stop(struct loop_message *message)
         (struct worker_private *)((char *)message - offsetof(struct worker_private, stop_message));
 
     transport_drain(private->worker->transport, private->drain_ms, drained);
+    delay_end(&private->worker->delays);
 }
 
 void

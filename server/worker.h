@@ -15,9 +15,11 @@
 #include "rpc/loop.h"
 #include "rpc/program.h"
 #include "rpc/transport.h"
+#include "server/delay.h"
 #include "server/export_view.h"
 #include "server/log.h"
 #include "server/nfs3_stats.h"
+#include "server/rate.h"
 #include "server/settings.h"
 #include "storage/cred.h"
 #include "storage/engine.h"
@@ -37,6 +39,8 @@ struct worker_shared {
     struct drc *drc;                    /* NULL: calls are never replayed */
     struct hosts *hosts;                /* what names in the exports mean */
     struct groups *groups;              /* which groups users are in */
+    struct rate *rate;                  /* what clients owe, of exports that have limits */
+    struct delay_budget delay_budget;
     struct pool *pool;                  /* threads that may block */
     struct transport_shared transport;
     const struct program *const *programs;
@@ -47,6 +51,7 @@ struct worker_shared {
 /* Written by the worker, read by anyone. */
 struct worker_stats {
     _Atomic uint64_t unknown_errors;    /* errnos that nobody had thought of */
+    _Atomic uint64_t delayed, delay_refused;    /* calls over the limits of their export: put aside, not even that */
     struct nfs3_stats nfs3;
 };
 
@@ -56,6 +61,8 @@ struct worker {
     struct transport *transport;
     struct engine *engine;
     struct export_view *view;           /* what new calls use */
+    struct delay_queue delays;          /* calls that are to begin later */
+    unsigned delayed_datagrams;
     struct worker_stats stats;
     struct worker_private *private;
 };

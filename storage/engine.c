@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "storage/engine_io.h"
@@ -221,19 +222,26 @@ engine_run(struct engine *engine, struct store_op *op, void (*step)(struct store
     queue_for_pool(engine, op, run_step);
 }
 
+void
+engine_aside(struct engine *engine, struct pool_work *work)
+{
+    pool_submit(engine->pool, work, work, 1);
+}
+
 static void
 run_io(struct pool_work *work)
 {
     struct store_op *op = op_of(work);
     ssize_t n;
+    struct iovec iov = { .iov_base = op->io.data, .iov_len = op->io.length };
 
     switch (op->io.what) {
     case IO_READ:
-        n = pread(op->io.fd, op->io.data, op->io.length, (off_t)op->io.offset);
+        n = preadv2(op->io.fd, &iov, 1, (off_t)op->io.offset, op->io.flags);
         break;
     case IO_WRITE:
         cred_assume(op->cred);
-        n = pwrite(op->io.fd, op->io.data, op->io.length, (off_t)op->io.offset);
+        n = pwritev2(op->io.fd, &iov, 1, (off_t)op->io.offset, op->io.flags);
         break;
     case IO_SYNC:
         n = fsync(op->io.fd);

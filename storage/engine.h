@@ -55,7 +55,7 @@ unsigned engine_pending(const struct engine *engine);
  * For stores. Each starts one thing for op and makes it pending. engine_run() calls step(op) on a thread of the pool and
  * then finishes op: op->done on the engine's thread. The others call step(op) on the engine's thread with the outcome in
  * op->io_result (bytes, or -errno); the step then starts the next thing or calls engine_finish(). Reads and writes are
- * done with the rights of op->cred.
+ * done with the rights of op->cred, and with the flags in op->io.flags (preadv2(2)).
  */
 void engine_run(struct engine *engine, struct store_op *op, void (*step)(struct store_op *op));
 void engine_read(struct engine *engine, struct store_op *op, int fd, void *data, size_t length, uint64_t offset,
@@ -73,6 +73,8 @@ void engine_unpark(struct store_op *op);
 void engine_wake(struct store_op *op, int result, void (*step)(struct store_op *op));
 /* Changes whenever what was started is handed over: I/O started in this round has not begun yet. The engine's thread. */
 uint64_t engine_round(const struct engine *engine);
+/* Have the pool do something that no op waits for. It does not count as pending. */
+void engine_aside(struct engine *engine, struct pool_work *work);
 /* op is over: op->err is set; calls op->done. */
 void engine_finish(struct store_op *op);
 

@@ -122,9 +122,11 @@ uring_start(struct engine *engine, struct store_op *op)
     switch (op->io.what) {
     case IO_READ:
         io_uring_prep_read(sqe, op->io.fd, op->io.data, (unsigned)op->io.length, op->io.offset);
+        sqe->rw_flags = op->io.flags;
         break;
     case IO_WRITE:
         io_uring_prep_write(sqe, op->io.fd, op->io.data, (unsigned)op->io.length, op->io.offset);
+        sqe->rw_flags = op->io.flags;
         sqe->personality = (uint16_t)personality;
         break;
     default:

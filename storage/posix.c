@@ -260,6 +260,7 @@ posix_free(struct store *store)
     struct posix_store *ps = store_of(store);
 
     posix_writable_stop(ps);
+    posix_readahead_stop(ps);
     posix_nodes_fini(ps);
     if (ps->root != NULL)
         posix_put(&ps->root->base);
@@ -459,6 +460,7 @@ posix_new(const struct posix_config *config, struct store **store)
     read_fsid(ps, fd, &sfs);
     ps->never_waits = sfs.f_type == TMPFS_MAGIC || sfs.f_type == RAMFS_MAGIC;
     atomic_init(&ps->store.read_only, (sfs.f_flags & ST_RDONLY) != 0);
+    posix_probe_io(ps, fd);
     ps->max_file_size = probe_max_file_size(fd);
     store_renew_verifier(&ps->store);
     *store = &ps->store;

@@ -3,7 +3,8 @@
  *
  * READ tries the page cache on the worker, into the caller's pipe (splice(2), no copy) or into memory (preadv2(2) with
  * RWF_NOWAIT), and gives what is not there to the engine. WRITE to the page cache runs on the worker as long as that is
- * quick (posix.c, "pace"), else on the engine; flushes always go to the engine.
+ * quick (posix.c, "pace"), else on the engine; flushes always go to the engine. Both can go past the page cache, all or in
+ * part (posix_direct.c), or leave nothing in it (RWF_DONTCACHE).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +13,6 @@
 #include <unistd.h>
 
 #include "storage/posix_private.h"
-
-/* private[]: what an operation under way remembers. */
-enum { P_CHANGE = 0, P_FD = 1, P_DONE = 2, P_STARTED = 3 };
 
 static int
 finished(struct store_op *op, int err)
@@ -32,8 +30,8 @@ type_error(const struct posix_node *node)
 }
 
 /* The end of a READ, wherever its bytes came from: attributes come last, so that eof fits what was read. */
-static int
-end_read(struct store_op *op, int err)
+int
+posix_end_read(struct store_op *op, int err)
 {
     int attr_err = posix_attr(node_of(op->node), &op->attr);
 
@@ -45,6 +43,17 @@ end_read(struct store_op *op, int err)
     return finished(op, err);
 }
 
+/* A file, or all of them, cannot do without the page cache after all: once more, as if nobody had asked. */
+static bool
+forget_dontcache(struct store_op *op)
+{
+    if (op->io_result != -EOPNOTSUPP || op->io.flags == 0)
+        return false;
+    atomic_store_explicit(&op->store->dontcache, false, memory_order_relaxed);
+    op->io.flags = 0;
+    return true;
+}
+
 static void
 read_step(struct store_op *op)
 {
@@ -52,14 +61,22 @@ read_step(struct store_op *op)
 
     if (op->io_result > 0)
         *done += (uint64_t)op->io_result;
-    if (op->io_result == -EINTR || op->io_result == -EAGAIN ||
+    if (op->io_result == -EINTR || op->io_result == -EAGAIN || forget_dontcache(op) ||
         (op->io_result > 0 && *done < op->u.read.length)) {
-        engine_read(op->engine, op, (int)op->private[P_FD], (uint8_t *)op->u.read.data + *done,
-                    op->u.read.length - *done, op->u.read.offset + *done, read_step);
+        posix_read_buffered(op);
         return;
     }
-    end_read(op, op->io_result < 0 && *done == 0 ? op->io_result : 0);
+    posix_end_read(op, op->io_result < 0 && *done == 0 ? op->io_result : 0);
     engine_finish(op);
+}
+
+void
+posix_read_buffered(struct store_op *op)
+{
+    uint64_t done = op->private[P_DONE];
+
+    engine_read(op->engine, op, (int)op->private[P_FD], (uint8_t *)op->u.read.data + done, op->u.read.length - done,
+                op->u.read.offset + done, read_step);
 }
 
 /* What the page cache has: how much of the read it was, or -EAGAIN when none. */
@@ -72,7 +89,7 @@ read_cached(const struct posix_store *ps, const struct store_op *op, int fd)
     if (ps->never_waits)
         n = preadv2(fd, &iov, 1, (off_t)op->u.read.offset, 0);
     else
-        n = preadv2(fd, &iov, 1, (off_t)op->u.read.offset, RWF_NOWAIT);
+        n = preadv2(fd, &iov, 1, (off_t)op->u.read.offset, RWF_NOWAIT | op->io.flags);
     if (n < 0 && errno == EBADF)
         return -EACCES;                 /* open for writing only: an ordinary user's file that he may not read */
     if (n < 0)
@@ -119,6 +136,13 @@ read_into_pipe(const struct posix_store *ps, const struct store_op *op, int fd)
     return done > 0 ? (ssize_t)done : -EAGAIN;
 }
 
+static int
+dontcache_flag(const struct store_op *op, enum store_io io)
+{
+    return io == STORE_IO_DONTCACHE && atomic_load_explicit(&op->store->dontcache, memory_order_relaxed) ? RWF_DONTCACHE
+                                                                                                          : 0;
+}
+
 int
 posix_read(struct store_op *op)
 {
@@ -133,33 +157,37 @@ posix_read(struct store_op *op)
     if (err == 0)
         err = posix_may_access(op, node, false, NULL);
     if (err < 0 || op->u.read.length == 0 || op->u.read.offset > INT64_MAX)
-        return end_read(op, err);
+        return posix_end_read(op, err);
     fd = op->u.read.keep_atime ? posix_quiet_fd(ps, node) : posix_read_fd(ps, node);
     if (fd < 0)
-        return end_read(op, fd);
+        return posix_end_read(op, fd);
     if (op->u.read.length > INT64_MAX - op->u.read.offset)
         op->u.read.length = (uint32_t)(INT64_MAX - op->u.read.offset);
     op->private[P_FD] = (uint64_t)fd;
+    if (op->u.read.io == STORE_IO_DIRECT && posix_direct_read(op))
+        return STORE_PENDING;
+    op->io.flags = dontcache_flag(op, op->u.read.io);
+    if (op->u.read.ahead > 0 && op->io.flags == 0 && !ps->never_waits)
+        posix_readahead(op, fd);
     n = op->u.read.pipe >= 0 ? read_into_pipe(ps, op, fd) : -EAGAIN;
     if (n > 0) {
         op->r.read.in_pipe = true;
         op->private[P_DONE] = (uint64_t)n;
-        return end_read(op, 0);
+        return posix_end_read(op, 0);
     }
     n = read_cached(ps, op, fd);
     if (n < 0 && n != -EAGAIN)
-        return end_read(op, (int)n);
+        return posix_end_read(op, (int)n);
     op->private[P_DONE] = n > 0 ? (uint64_t)n : 0;
     if (n >= 0 && (n == 0 || n == (ssize_t)op->u.read.length || ps->never_waits))
-        return end_read(op, 0);
+        return posix_end_read(op, 0);
     /* A short read of the cache is the end of the file, or of what is cached. */
     if (n > 0) {
-        end_read(op, 0);
+        posix_end_read(op, 0);
         if (op->err < 0 || op->r.read.eof)
             return op->err;
     }
-    engine_read(op->engine, op, fd, (uint8_t *)op->u.read.data + op->private[P_DONE],
-                op->u.read.length - op->private[P_DONE], op->u.read.offset + op->private[P_DONE], read_step);
+    posix_read_buffered(op);
     return STORE_PENDING;
 }
 
@@ -209,19 +237,60 @@ after_write(struct store_op *op, bool pending)
     return op->err;
 }
 
+static void write_step(struct store_op *op);
+
+static bool
+goes_direct(const struct store_op *op)
+{
+    uint64_t at = op->u.write.offset + op->private[P_DONE];
+
+    return at >= op->private[P_FROM] && at < op->private[P_TO] && at % op->store->direct_align == 0;
+}
+
+/* The next stretch of a WRITE that goes one way, through the page cache or past it. */
+static void
+write_more(struct store_op *op)
+{
+    uint64_t done = op->private[P_DONE], at = op->u.write.offset + done, end = op->u.write.offset + op->u.write.length;
+    uint64_t fd = op->private[P_FD];
+
+    if (goes_direct(op)) {
+        fd = op->private[P_DIRECT_FD];
+        end = op->private[P_TO];
+    } else if (at < op->private[P_FROM]) {
+        end = op->private[P_FROM];
+    }
+    op->private[P_STARTED] = posix_now_ns();
+    engine_write(op->engine, op, (int)fd, (const uint8_t *)op->u.write.data + done, end - at, at, write_step);
+}
+
+/* What a stretch came to: whether there is more to be done, or to be done again. */
+static bool
+must_write_more(struct store_op *op)
+{
+    if (op->io_result == -EINVAL && goes_direct(op)) {
+        posix_direct_give_up(op);
+        return true;
+    }
+    if (op->io_result > 0)
+        op->private[P_DONE] += (uint64_t)op->io_result;
+    return op->io_result == -EINTR || op->io_result == -EAGAIN || forget_dontcache(op) ||
+           (op->io_result > 0 && op->private[P_DONE] < op->u.write.length);
+}
+
 static void
 write_step(struct store_op *op)
 {
     uint64_t *done = &op->private[P_DONE];
 
-    if (op->io_result > 0)
-        *done += (uint64_t)op->io_result;
-    posix_learn(op, op->private[P_STARTED], false);
-    if (op->io_result == -EINTR || op->io_result == -EAGAIN || (op->io_result > 0 && *done < op->u.write.length)) {
-        engine_write(op->engine, op, (int)op->private[P_FD], (const uint8_t *)op->u.write.data + *done,
-                     op->u.write.length - *done, op->u.write.offset + *done, write_step);
+    if (!op->private[P_LOCKED])
+        posix_learn(op, op->private[P_STARTED], false);
+    if (must_write_more(op)) {
+        write_more(op);
         return;
     }
+    if (op->private[P_LOCKED])
+        posix_direct_unlock(op);
     posix_write_end(node_of(op->node));
     if (op->io_result < 0 && *done == 0) {
         end_write(op, op->io_result);
@@ -237,17 +306,20 @@ write_here(struct store_op *op, int fd)
 {
     uint64_t started = posix_now_ns();
     uint64_t *done = &op->private[P_DONE];
+    struct iovec iov;
     ssize_t n;
 
     cred_assume(op->cred);
     do {
-        n = pwrite(fd, (const uint8_t *)op->u.write.data + *done, op->u.write.length - *done,
-                   (off_t)(op->u.write.offset + *done));
+        iov.iov_base = (uint8_t *)(uintptr_t)op->u.write.data + *done;
+        iov.iov_len = op->u.write.length - *done;
+        n = pwritev2(fd, &iov, 1, (off_t)(op->u.write.offset + *done), op->io.flags);
+        op->io_result = n < 0 ? -errno : (int)n;
         if (n > 0)
             *done += (uint64_t)n;
-    } while ((n > 0 && *done < op->u.write.length) || (n < 0 && errno == EINTR));
+    } while ((n > 0 && *done < op->u.write.length) || op->io_result == -EINTR || forget_dontcache(op));
     if (n < 0 && *done == 0)
-        return -errno;
+        return op->io_result;
     posix_learn(op, started, true);
     return 0;
 }
@@ -280,13 +352,19 @@ posix_write(struct store_op *op)
     if (fd < 0)
         return end_write(op, fd);
     op->private[P_FD] = (uint64_t)fd;
+    op->private[P_LOCKED] = op->u.write.length > 0 && posix_direct_plan(op);
+    op->io.flags = dontcache_flag(op, op->u.write.io);
+    if (op->private[P_LOCKED]) {
+        if (posix_direct_lock(op, write_more))
+            write_more(op);
+        return STORE_PENDING;
+    }
     if (op->u.write.length == 0 || posix_runs_inline(op)) {
         err = op->u.write.length == 0 ? 0 : write_here(op, fd);
         posix_write_end(node);
         return err < 0 ? end_write(op, err) : after_write(op, false);
     }
-    op->private[P_STARTED] = posix_now_ns();
-    engine_write(op->engine, op, fd, op->u.write.data, op->u.write.length, op->u.write.offset, write_step);
+    write_more(op);
     return STORE_PENDING;
 }
 

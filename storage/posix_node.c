@@ -185,6 +185,8 @@ free_node(struct posix_node *node)
     if (node->fd >= 0)
         close(node->fd);
     pthread_mutex_destroy(&node->flush_lock);
+    posix_readahead_free(atomic_load(&node->readahead));
+    posix_direct_free(atomic_load(&node->direct));
     free(node);
 }
 
@@ -711,7 +713,7 @@ posix_make_root(struct posix_store *ps, int fd)
 int
 posix_nodes_init(struct posix_store *ps, unsigned max_open)
 {
-    /* Each node may have two descriptors; a third one where it is read with noatime and otherwise as well. */
+    /* Each node may have two descriptors; more where it is read with noatime and otherwise as well, or past the cache. */
     ps->shard_max = max_open / 2 / NODE_SHARDS;
     if (ps->shard_max < 2)
         ps->shard_max = 2;

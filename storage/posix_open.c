@@ -39,13 +39,12 @@ open_patiently(struct posix_store *ps, struct posix_node *node, int how)
     return fd;
 }
 
-/* Make fd what io_fd stands for; fd itself is used up. Returns io_fd or -errno. */
-static int
-install(struct posix_node *node, int fd)
+int
+posix_install(_Atomic int *place, int fd)
 {
     int old = -1, err;
 
-    if (atomic_compare_exchange_strong(&node->io_fd, &old, fd))
+    if (atomic_compare_exchange_strong(place, &old, fd))
         return fd;
     err = dup3(fd, old, O_CLOEXEC) < 0 ? -errno : old;
     close(fd);
@@ -121,7 +120,7 @@ make_writable(struct posix_store *ps, struct posix_node *node)
     if (fd == -EACCES)
         fd = open_patiently(ps, node, O_WRONLY);
     if (fd >= 0)
-        fd = install(node, fd);
+        fd = posix_install(&node->io_fd, fd);
     if (fd >= 0)
         posix_note_writable(ps, node);
     return fd;
@@ -157,8 +156,15 @@ posix_write_end(struct posix_node *node)
 static void
 close_for_writing(struct posix_store *ps, struct posix_node *node)
 {
-    int nobody = 0, fd = open_patiently(ps, node, O_RDONLY);
+    int nobody = 0, fd = open_patiently(ps, node, O_RDONLY), direct = -1;
 
+    if (fd >= 0 && posix_direct_writable(node)) {
+        direct = open_patiently(ps, node, O_RDONLY | O_DIRECT);
+        if (direct < 0) {
+            close(fd);
+            fd = direct;
+        }
+    }
     if (fd < 0) {
         if (fd != -EACCES && fd != -ESTALE)
             posix_note_writable(ps, node);              /* another time */
@@ -166,11 +172,15 @@ close_for_writing(struct posix_store *ps, struct posix_node *node)
     }
     if (!atomic_compare_exchange_strong(&node->writers, &nobody, CLOSING)) {
         close(fd);
+        if (direct >= 0)
+            close(direct);
         posix_note_writable(ps, node);
         return;
     }
-    if (install(node, fd) >= 0)
+    if (posix_install(&node->io_fd, fd) >= 0)
         atomic_store(&node->writable, false);
+    if (direct >= 0)
+        posix_direct_close_writing(node, direct);
     atomic_store(&node->writers, 0);
 }
 

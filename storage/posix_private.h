@@ -9,9 +9,11 @@
  * posix_name.c   look-ups and all that makes, moves or removes names
  * posix_dir.c    READDIR
  * posix_data.c   READ, WRITE, COMMIT
+ * posix_direct.c READ and WRITE past the page cache
  * posix_flush.c  group commit
  * posix_open.c   descriptors for data
  * posix_inside.c whether a file is still in the tree
+ * posix_readahead.c  what streams of reads will want next
  */
 #ifndef RINGNFS_STORAGE_POSIX_PRIVATE_H
 #define RINGNFS_STORAGE_POSIX_PRIVATE_H
@@ -31,7 +33,19 @@
 #define ID_SLOTS 1024                   /* per shard: 2 MiB in all, touched as they are used */
 
 struct posix_paths;
+struct posix_direct;
+struct posix_readahead;
 struct posix_store;
+
+#ifndef RWF_DONTCACHE                   /* Linux 6.14 */
+#define RWF_DONTCACHE 0x80
+#endif
+
+/* private[]: what a READ, WRITE or COMMIT under way remembers; posix_flush.c has 4 to 6, posix_direct.c the last ones. */
+enum {
+    P_CHANGE = 0, P_FD = 1, P_DONE = 2, P_STARTED = 3,
+    P_DIRECT_FD = 7, P_FROM = 8, P_TO = 9, P_LINK = 10, P_LOCKED = 11
+};
 
 /*
  * One file that is open here. The table holds one reference as long as the node is in it, callers hold the others. An
@@ -52,6 +66,8 @@ struct posix_node {
     _Atomic uint32_t written_s;         /* when one last began, in seconds of the monotonic clock */
     bool in_writable;                   /* the store's writable_lock */
     TAILQ_ENTRY(posix_node) writable_link;
+    struct posix_readahead *_Atomic readahead;  /* regular files, once one is read with u.read.ahead */
+    struct posix_direct *_Atomic direct;        /* regular files, once one is read or written past the page cache */
     _Atomic uint32_t changes;           /* how many changes have begun */
     _Atomic uint32_t changing;          /* how many are under way */
     _Atomic bool streaming;             /* directories: somebody reads entries from fd */
@@ -118,6 +134,7 @@ struct posix_store {
     bool janitor_ends;
     pthread_mutex_t guard_lock;         /* SETATTR with a guard: compare and change are one */
     struct posix_paths *_Atomic paths;  /* by_path, and where names are kept; else NULL */
+    _Atomic uint32_t readaheads;        /* that the pool runs now */
     struct kind_pace pace[2][STORE_KINDS];      /* [op->sync][op->kind] */
     struct node_shard shards[NODE_SHARDS];
     struct ino_shard ino_shards[NODE_SHARDS];
@@ -186,6 +203,8 @@ int posix_reopen(struct posix_store *ps, struct posix_node *node, int flags);
 void posix_ref(struct store_node *node);
 void posix_put(struct store_node *node);
 
+/* posix_open.c: make fd what *place stands for; fd itself is used up. Returns *place or -errno. */
+int posix_install(_Atomic int *place, int fd);
 /* posix_open.c: a descriptor to read data with. Returns it or -errno. May revert the thread's rights. */
 int posix_read_fd(struct posix_store *ps, struct posix_node *node);
 /* One to write with, from now until posix_write_end(). Returns it or -errno (then nothing has begun). Likewise. */
@@ -204,6 +223,30 @@ void posix_writable_fini(struct posix_store *ps);
 /* Whether an open directory lies in the tree: 0 or -EACCES. With the rights of cred, or the process's own (NULL). */
 int posix_climb(struct posix_store *ps, int fd, const struct store_cred *cred);
 void posix_inside(struct store_op *op);
+
+/* posix_direct.c: what the file system can: fills in direct_align, direct_memory and dontcache of the store. */
+void posix_probe_io(struct posix_store *ps, int dir_fd);
+/* Begin a READ past the page cache; false when it has to go through it. */
+bool posix_direct_read(struct store_op *op);
+/*
+ * What of a WRITE goes past the page cache: private[P_FROM] to private[P_TO], on private[P_DIRECT_FD]. Returns whether it
+ * has to be locked, since others may write this file past the cache. Between posix_write_begin() and posix_write_end().
+ */
+bool posix_direct_plan(struct store_op *op);
+/* The file does not take it: nothing goes past the page cache. */
+void posix_direct_give_up(struct store_op *op);
+/* True when it may write now, else step(op) follows. To be unlocked once all is written. */
+bool posix_direct_lock(struct store_op *op, void (*step)(struct store_op *op));
+void posix_direct_unlock(struct store_op *op);
+/* Whether it is open for writing past the cache; fd (reading only) takes that place. */
+bool posix_direct_writable(const struct posix_node *node);
+void posix_direct_close_writing(struct posix_node *node, int fd);
+void posix_direct_free(struct posix_direct *direct);
+
+/* posix_readahead.c: a READ that lies in the page cache's range begins, on fd; end those under way; of a node. */
+void posix_readahead(struct store_op *op, int fd);
+void posix_readahead_stop(struct posix_store *ps);
+void posix_readahead_free(struct posix_readahead *ra);
 
 /* posix_paths.c */
 int posix_paths_new(struct posix_store *ps, struct posix_paths **paths);
@@ -269,5 +312,8 @@ void posix_flush(struct store_op *op, int fd, bool only_data, void (*step)(struc
 int posix_read(struct store_op *op);
 int posix_write(struct store_op *op);
 int posix_commit(struct store_op *op);
+/* The end of a READ of private[P_DONE] bytes; go on with one through the page cache. */
+int posix_end_read(struct store_op *op, int err);
+void posix_read_buffered(struct store_op *op);
 
 #endif

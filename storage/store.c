@@ -19,6 +19,7 @@ start(enum store_kind kind, struct store *store, struct store_node *node, struct
     op->store = store;
     op->node = node;
     op->err = 0;
+    op->io.flags = 0;
     op->attr.present = false;
     op->wcc.before_present = false;
     op->wcc.after.present = false;

@@ -100,6 +100,8 @@ struct store_acl {
 };
 
 enum store_create_how { STORE_UNCHECKED, STORE_GUARDED, STORE_EXCLUSIVE };
+/* How file data goes to and from the disk; what a store or a file cannot do goes through the page cache. */
+enum store_io { STORE_IO_AUTO, STORE_IO_BUFFERED, STORE_IO_DONTCACHE, STORE_IO_DIRECT };       /* AUTO: BUFFERED */
 enum store_stability { STORE_UNSTABLE, STORE_DATA_SYNC, STORE_FILE_SYNC };
 
 /* Bits of ACCESS (RFC 1813 3.3.4). */
@@ -156,11 +158,14 @@ struct store_op {
         struct {
             uint64_t offset;
             uint32_t length;
-            void *data;                 /* length bytes */
+            void *data;                 /* length bytes, or room */
+            uint32_t room;              /* bytes at data, if more than length: DIRECT needs some on either side */
+            enum store_io io;
             int pipe;                   /* its writing end: cached pages may go there instead; -1: not wanted */
             bool keep_atime;            /* the time of access stays as it is, as far as the store may do that */
+            uint32_t ahead;             /* bytes behind a stream of reads to have in memory; 0: as the system does */
         } read;
-        struct { uint64_t offset; uint32_t length; const void *data; enum store_stability stable; } write;
+        struct { uint64_t offset; uint32_t length; const void *data; enum store_stability stable; enum store_io io; } write;
         struct { enum store_create_how how; const struct store_setattr *set; const uint8_t *verifier; } create;
         struct { const struct store_setattr *set; } mkdir;
         struct { const struct store_setattr *set; const char *text; size_t text_len; } symlink;
@@ -191,7 +196,7 @@ struct store_op {
         struct { struct store_node *node; } get;                        /* a reference for the caller */
         struct { uint32_t granted; } access;
         struct { uint32_t len; } readlink;                              /* bytes in u.readlink.text, no NUL */
-        struct { uint32_t done; bool eof, in_pipe; } read;
+        struct { uint32_t done, skip; bool eof, in_pipe; } read;        /* the bytes read begin at u.read.data + skip */
         struct { uint32_t done; enum store_stability committed; } write;
         struct { uint32_t entries; size_t used; bool eof; } dir;        /* used: bytes of buffer */
         struct store_fs fs;
@@ -208,8 +213,9 @@ struct store_op {
         void *data;
         size_t length;
         uint64_t offset;
+        int flags;                      /* RWF_...; 0 unless the store says otherwise */
     } io;
-    uint64_t private[7];                /* the store's own */
+    uint64_t private[12];               /* the store's own */
 };
 
 /* How a store is built; see posix.h and memory.h for how to make one. */
@@ -231,6 +237,9 @@ struct store {
     _Atomic bool read_only;             /* the file system was mounted read-only when it was last looked at */
     /* The write verifier (RFC 1813 3.3.7): new at every start, and after any flush that failed. Any thread. */
     _Atomic uint64_t write_verifier;
+    /* DIRECT: what offsets and addresses are multiples of, at least; 0: there is no such thing here. */
+    uint32_t direct_align, direct_memory;
+    _Atomic bool dontcache;             /* DONTCACHE works here */
     /* Counters since the store was made: flushes of files, and the WRITE and COMMIT calls that they served together. */
     _Atomic uint64_t flushes, flushed_calls;
 };

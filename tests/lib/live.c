@@ -179,6 +179,7 @@ start_server(struct live *srv)
     if (srv->options.log_fd > 0)
         config.log = (struct log){ .level = LOG_INFO_LEVEL, .fd = srv->options.log_fd };
     config.principals = srv->options.principals;
+    config.clock = srv->options.clock;
     config.naddresses = srv->options.everywhere ? 0 : live_has_ipv6() ? 2 : 1;
     err = server_new(&config, &srv->server, error, sizeof(error));
     settings_fini(&settings);

@@ -54,6 +54,7 @@ struct live_options {
     const struct groups_source *groups; /* where it looks up groups of users; likewise */
     int log_fd;                         /* where it logs to; 0: errors alone, to standard error */
     const struct principals_source *principals; /* where it looks up users of Kerberos; likewise */
+    const struct rate_clock *clock;     /* of its limits; NULL: the real one */
     bool everywhere;                    /* listens on all addresses, not only on 127.0.0.1 and ::1 */
 };
 

@@ -231,12 +231,13 @@ exports_are_shown_as_exportfs_orders_their_options(void **state)
                         "no_all_squash,rtmax=65536");
     ctl_must(rig, ctl_command(rig, "exports add", "line",
                               "memory:/other *(mp=/proc,crossmnt,nohide,manage_gids,nordirplus,noatime,nodiratime,"
-                              "rtpref=8K,wtpref=16K,no_acl)", NULL));
+                              "rtpref=8K,wtpref=16K,no_acl,io=direct,readahead=2M,max_rate=1M,max_iops=50)", NULL));
     list = ctl_must(rig, ctl_command(rig, "exports show", NULL));
     client = json_array_get(json_object_get(json_array_get(list, 2), "clients"), 0);
     assert_string_equal(ctl_text(client, "options"),
                         "sync,wdelay,nohide,crossmnt,no_subtree_check,mountpoint=/proc,sec=sys,ro,secure,root_squash,"
-                        "no_all_squash,manage_gids,rtpref=8192,wtpref=16384,nordirplus,noatime,nodiratime,no_acl");
+                        "no_all_squash,manage_gids,rtpref=8192,wtpref=16384,io=direct,readahead=2097152,"
+                        "max_rate=1048576,max_iops=50,nordirplus,noatime,nodiratime,no_acl");
 }
 
 static void

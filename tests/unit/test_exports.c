@@ -110,6 +110,12 @@ say_client(char *out, const struct export_client *client)
         say(out, " mountpoint=%s", rights->mount_point);
     if (rights->rtpref != 0 || rights->wtpref != 0)
         say(out, " rtpref=%u wtpref=%u", rights->rtpref, rights->wtpref);
+    if (rights->io != STORE_IO_AUTO)
+        say(out, " io=%d", rights->io);
+    if (rights->readahead != 0)
+        say(out, " readahead=%u", rights->readahead);
+    if (rights->max_rate != 0 || rights->max_iops != 0)
+        say(out, " max_rate=%llu max_iops=%u", (unsigned long long)rights->max_rate, rights->max_iops);
     if (rights->rtmax != 0 || rights->wtmax != 0 || rights->dtpref != 0)
         say(out, " rtmax=%u wtmax=%u dtpref=%u", rights->rtmax, rights->wtmax, rights->dtpref);
 }
@@ -279,6 +285,17 @@ options_do_what_they_say(void **state)
         { "memory:/a *(nodiratime,rw)", "/a: * rw nodiratime" },
         { "memory:/a *(rtpref=64K)", "/a: * ro rtpref=65536 wtpref=0" },
         { "memory:/a *(rtpref=4K,wtpref=4M)", "/a: * ro rtpref=4096 wtpref=4194304" },
+        { "memory:/a *(max_rate=10m)", "/a: * ro max_rate=10485760 max_iops=0" },
+        { "memory:/a *(max_rate=1000000)", "/a: * ro max_rate=1000000 max_iops=0" },
+        { "memory:/a *(max_rate=1024G,max_iops=100000000)", "/a: * ro max_rate=1099511627776 max_iops=100000000" },
+        { "memory:/a 10.0.0.1(max_iops=1) *", "/a: 10.0.0.1 ro max_rate=0 max_iops=1, * ro" },
+        { "memory:/a *(io=auto)", "/a: * ro" },
+        { "memory:/a *(io=buffered)", "/a: * ro io=1" },
+        { "memory:/a *(io=dontcache)", "/a: * ro io=2" },
+        { "memory:/a *(io=direct)", "/a: * ro io=3" },
+        { "memory:/a *(io=direct,io=auto)", "/a: * ro" },
+        { "memory:/a *(readahead=4M)", "/a: * ro readahead=4194304" },
+        { "memory:/a *(readahead=64m,readahead=0)", "/a: * ro" },
         { "memory:/a *(mountpoint=/proc)", "/a: * ro mountpoint=/proc" },
         { "memory:/a *(mp=/proc)", "/a: * ro mountpoint=/proc" },
         { "memory:/a *(mp=/x,mountpoint=/proc)", "/a: * ro mountpoint=/proc" },
@@ -479,6 +496,32 @@ mistakes_are_told_with_file_line_and_column(void **state)
         { "memory:/a *(rtpref=8M)", "exports:1:13: rtpref: 8M is out of range (4K to 4M)" },
         { "memory:/a *(wtpref=5000)", "exports:1:13: wtpref: 5000 is not a multiple of 512" },
         { "memory:/a *(wtpref)", "exports:1:13: option wtpref needs a value (wtpref=BYTES)" },
+        { "memory:/a *(max_rate)", "exports:1:13: option max_rate needs a value (max_rate=BYTES)" },
+        { "memory:/a *(max_rate=1000)", "exports:1:13: max_rate: 1000 is out of range (64K to 1024G)" },
+        { "memory:/a *(max_rate=0)", "exports:1:13: max_rate: 0 is out of range (64K to 1024G)" },
+        { "memory:/a *(max_rate=1025g)", "exports:1:13: max_rate: 1025g is out of range (64K to 1024G)" },
+        { "memory:/a *(max_rate=10MB)",
+          "exports:1:13: max_rate: 10MB is not a size (a number, or one with K, M or G behind it)" },
+        { "memory:/a *(maxrate=10m)", "exports:1:13: unknown option maxrate (did you mean max_rate?)" },
+        { "memory:/a *(max_iops=1k)", "exports:1:13: max_iops: 1k is not a number" },
+        { "memory:/a *(max_iops=0)", "exports:1:13: max_iops: 0 is out of range (1 to 100000000)" },
+        { "memory:/a *(max_iop=1)", "exports:1:13: unknown option max_iop (did you mean max_iops?)" },
+        { "memory:/a 10.0.0.1 10.0.0.1(max_iops=5)", "exports:1:20: 10.0.0.1 has other options at exports:1:11" },
+        { "memory:/a 10.0.0.1 10.0.0.1(max_rate=1m)", "exports:1:20: 10.0.0.1 has other options at exports:1:11" },
+        { "memory:/a *(io=bufered)",
+          "exports:1:13: io: bufered is neither auto nor buffered nor dontcache nor direct (did you mean buffered?)" },
+        { "memory:/a *(io=Direct)",
+          "exports:1:13: io: Direct is neither auto nor buffered nor dontcache nor direct (did you mean direct?)" },
+        { "memory:/a *(io=mmap)", "exports:1:13: io: mmap is neither auto nor buffered nor dontcache nor direct" },
+        { "memory:/a *(io)", "exports:1:13: option io needs a value (io=auto|buffered|dontcache|direct)" },
+        { "memory:/a 10.0.0.1 10.0.0.1(io=direct)", "exports:1:20: 10.0.0.1 has other options at exports:1:11" },
+        { "memory:/a *(readahead=65M)", "exports:1:13: readahead: 65M is out of range (0 to 64M)" },
+        { "memory:/a *(readahead=700)", "exports:1:13: readahead: 700 is not a multiple of 512" },
+        { "memory:/a *(readahead=4kb)",
+          "exports:1:13: readahead: 4kb is not a size (a number, or one with K or M behind it)" },
+        { "memory:/a *(read_ahead=4k)", "exports:1:13: unknown option read_ahead (did you mean readahead?)" },
+        { "memory:/a *(readahead)", "exports:1:13: option readahead needs a value (readahead=BYTES)" },
+        { "memory:/a 10.0.0.1 10.0.0.1(readahead=4k)", "exports:1:20: 10.0.0.1 has other options at exports:1:11" },
         { "memory:/a *(insecure_locks)", "exports:1:13: option insecure_locks is not supported in this version" },
         { "memory:/a *(refer=/a@h)", "exports:1:13: option refer belongs to NFSv4: this server speaks NFSv3" },
         { "memory:/a *(pnfs)", "exports:1:13: option pnfs belongs to NFSv4: this server speaks NFSv3" },
@@ -554,6 +597,14 @@ what_may_surprise_is_told_as_a_warning(void **state)
         { "memory:/a Host host", "!exports:1:16: host is given at exports:1:11 already" },
         { "memory:/a @g @g", "!exports:1:14: @g is given at exports:1:11 already" },
         { "memory:/a 10.0.0.1(mp=/nowhere) *", "!exports:1:11: not served to 10.0.0.1: /nowhere is no mount point" },
+        { "memory:/a *(io=direct)", "!exports:1:11: io= does nothing for a memory: export" },
+        { "memory:/a *(readahead=1M)", "!exports:1:11: readahead does nothing for a memory: export" },
+        { "memory:/a *(io=buffered)", "!" },
+        { "/x *(path=/dev/shm,io=direct)",
+          "!exports:1:4: io=direct is as io=buffered here: the file system has no direct I/O" },
+        { "/x *(path=/dev/shm,io=dontcache)",
+          "!exports:1:4: io=dontcache is as io=buffered here: that takes Linux 6.14 and a file system such as ext4, xfs "
+          "or btrfs" },
         { "", "!exports: there are none" },
     };
 
