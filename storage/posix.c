@@ -138,12 +138,22 @@ posix_read_only(struct store *store)
     return fstatfs(store_of(store)->mount_fd, &sfs) == 0 && (sfs.f_flags & ST_RDONLY) != 0;
 }
 
-/* The file system may have turned read-only under us: from now on that is known before anything is tried. */
-static void
-note_read_only(struct store_op *op)
+/* A file system that has turned read-only under us: from now on that is known before anything is tried. */
+void
+posix_note_error(struct store_op *op)
 {
+    if (!store_is_disk_error(op->err))
+        return;
     if (op->err == -EROFS && posix_read_only(op->store))
         atomic_store_explicit(&op->store->read_only, true, memory_order_relaxed);
+    store_disk_failed(op->store, op->err);
+}
+
+static void
+note_outcome(struct store_op *op)
+{
+    if (op->err < 0)
+        posix_note_error(op);
 }
 
 /* On a thread of the pool. */
@@ -155,7 +165,7 @@ run_and_learn(struct store_op *op)
 
     memcpy(&run, &op->private[5], sizeof(run));
     run(op);
-    note_read_only(op);
+    note_outcome(op);
     posix_learn(op, started, false);
 }
 
@@ -167,7 +177,7 @@ posix_run(struct store_op *op, void (*run)(struct store_op *op))
     if (posix_runs_inline(op)) {
         started = posix_now_ns();
         run(op);
-        note_read_only(op);
+        note_outcome(op);
         posix_learn(op, started, true);
         return op->err;
     }
@@ -239,6 +249,7 @@ posix_start(struct store_op *op)
     if (kinds[op->kind].blocks)
         return posix_run(op, kinds[op->kind].run);
     kinds[op->kind].run(op);
+    note_outcome(op);
     return op->err;
 }
 
@@ -268,6 +279,7 @@ posix_free(struct store *store)
     if (ps->tree_fd >= 0)
         close(ps->tree_fd);
     pthread_mutex_destroy(&ps->guard_lock);
+    pthread_mutex_destroy(&ps->syncfs_lock);
     free(ps);
 }
 
@@ -439,6 +451,7 @@ posix_new(const struct posix_config *config, struct store **store)
     ps->inline_mode = config->inline_mode;
     ps->tree_fd = -1;
     pthread_mutex_init(&ps->guard_lock, NULL);
+    pthread_mutex_init(&ps->syncfs_lock, NULL);
     posix_writable_init(ps);
     posix_nodes_init(ps, config->max_open);
     init_pace(ps);
