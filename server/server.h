@@ -67,6 +67,7 @@ struct server_stats {
     uint64_t calls, replies, bytes_in, bytes_out;
     uint64_t connections_opened, connections_closed, bad_records, bad_messages, auth_errors, dropped;
     uint64_t unknown_errors;            /* told as NFS3ERR_IO */
+    uint64_t disk_errors;               /* calls and flushes that the disk of an export failed */
     uint64_t nfs3[NFS3_STATS_PROCS][NFS3_STATS_PLACES];
     struct pool_stats pool;
     struct drc_stats drc;

@@ -81,6 +81,7 @@ add_stores(struct server_stats *stats, struct server *server)
             continue;
         add(&stats->flushes, &store->flushes);
         add(&stats->flushed_calls, &store->flushed_calls);
+        add(&stats->disk_errors, &store->disk.errors);
     }
     pthread_mutex_unlock(&server->lock);
 }
