@@ -44,6 +44,8 @@ int __real_open_by_handle_at(int mount_fd, struct file_handle *handle, int flags
 int __wrap_open_by_handle_at(int mount_fd, struct file_handle *handle, int flags);
 int __real_clock_gettime(clockid_t clock, struct timespec *time);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+int __real_futimens(int fd, const struct timespec times[2]);
+int __wrap_futimens(int fd, const struct timespec times[2]);
 int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until);
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until);
 
@@ -110,6 +112,23 @@ __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, cons
     soon.tv_sec += soon.tv_nsec / 1000000000;
     soon.tv_nsec %= 1000000000;
     return __real_pthread_cond_timedwait(cond, mutex, &soon);
+}
+
+/* How a file system keeps times. */
+static enum { ALL_OF_IT, WHOLE_SECONDS, AS_VFAT } times_kept;
+
+int
+__wrap_futimens(int fd, const struct timespec times[2])
+{
+    struct timespec kept[2] = { times[0], times[1] };
+
+    if (times_kept != ALL_OF_IT)
+        kept[0].tv_nsec = kept[1].tv_nsec = 0;
+    if (times_kept == AS_VFAT) {
+        kept[0].tv_sec -= kept[0].tv_sec % 86400;
+        kept[1].tv_sec -= kept[1].tv_sec % 2;
+    }
+    return __real_futimens(fd, kept);
 }
 
 static const struct store_setattr nothing = { .set_mode = false };
@@ -269,6 +288,29 @@ a_create_that_is_sent_again_is_flushed_again(void **state)
     file_flush_error = 0;
     assert_int_equal(rig_exclusive(rig, &rig_root, rig->dir, "once", "verifier"), 0);
     assert_int_equal(rig_create(rig, &rig_root, rig->dir, "once", STORE_UNCHECKED, nothing), 0);
+}
+
+static void
+an_exclusive_create_is_found_again_where_times_are_whole_seconds(void **state)
+{
+    struct rig *rig = *state;
+
+    times_kept = WHOLE_SECONDS;
+    assert_int_equal(rig_exclusive(rig, &rig_root, rig->dir, "once", "verifier"), 0);
+    assert_int_equal(rig_exclusive(rig, &rig_root, rig->dir, "once", "verifier"), 0);
+    assert_int_equal(rig_exclusive(rig, &rig_root, rig->dir, "once", "another!"), -EEXIST);
+}
+
+/* RFC 1813 3.3.8: NFS3ERR_NOTSUPP, and the client takes a GUARDED one. */
+static void
+an_exclusive_create_is_not_supported_where_times_do_not_hold_a_verifier(void **state)
+{
+    struct rig *rig = *state;
+
+    times_kept = AS_VFAT;
+    assert_int_equal(rig_exclusive(rig, &rig_root, rig->dir, "once", "verifier"), -EOPNOTSUPP);
+    assert_int_equal(rig_lookup(rig, &rig_root, rig->dir, "once"), -ENOENT);
+    assert_int_equal(rig_create(rig, &rig_root, rig->dir, "once", STORE_GUARDED, nothing), 0);
 }
 
 static void
@@ -451,6 +493,7 @@ set_up(void **state)
     assert_non_null(rig);
     file_flush_error = dir_flush_error = syncfs_error = writeback_error = read_open_error = write_open_error = 0;
     file_flushes = dir_flushes = syncfs_calls = 0;
+    times_kept = ALL_OF_IT;
     snprintf(rig->path, sizeof(rig->path), "/var/tmp/ringnfs-fault.XXXXXX");
     assert_non_null(mkdtemp(rig->path));
     config.path = rig->path;
@@ -501,6 +544,8 @@ main(void)
         TEST(a_rename_flushes_both_directories),
         TEST(attributes_given_to_what_is_made_are_flushed_with_it),
         TEST(a_create_that_is_sent_again_is_flushed_again),
+        TEST(an_exclusive_create_is_found_again_where_times_are_whole_seconds),
+        TEST(an_exclusive_create_is_not_supported_where_times_do_not_hold_a_verifier),
         TEST(files_whose_data_is_on_disk_are_closed_and_nothing_is_sent_again),
         TEST(a_file_that_must_be_closed_before_its_data_is_on_disk_renews_the_verifier),
         TEST(a_write_back_error_that_nobody_was_told_of_renews_the_verifier_when_the_file_is_closed),
