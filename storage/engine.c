@@ -73,6 +73,12 @@ engine_pending(const struct engine *engine)
 }
 
 void
+engine_abandon(struct engine *engine)
+{
+    atomic_store(&engine->abandoned, true);
+}
+
+void
 engine_flush(struct engine *engine)
 {
     if (engine->pending == 0)
@@ -208,7 +214,10 @@ run_step(struct pool_work *work)
 {
     struct store_op *op = op_of(work);
 
-    op->step(op);
+    if (atomic_load_explicit(&op->engine->abandoned, memory_order_relaxed))
+        op->err = -ECANCELED;
+    else
+        op->step(op);
     give_back(op);
 }
 
@@ -227,6 +236,11 @@ run_io(struct pool_work *work)
     struct store_op *op = op_of(work);
     ssize_t n;
 
+    if (atomic_load_explicit(&op->engine->abandoned, memory_order_relaxed)) {
+        op->io_result = -ECANCELED;
+        give_back(op);
+        return;
+    }
     switch (op->io.what) {
     case IO_READ:
         n = pread(op->io.fd, op->io.data, op->io.length, (off_t)op->io.offset);

@@ -121,7 +121,9 @@ flush_done(struct store_op *leader)
     struct store_op *batch, *late = NULL, *next_leader;
 
     engine_park(leader);                /* counted like the others of its batch from here on */
-    if (failed)
+    if (result == -ECANCELED)
+        store_renew_verifier(leader->store);
+    else if (failed)
         posix_flush_failed(op_store(leader), result);   /* before another COMMIT can flush and hear of no error */
     else
         store_disk_worked(leader->store);

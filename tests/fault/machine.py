@@ -18,15 +18,27 @@ def free_port():
         return probe.getsockname()[1]
 
 
+class Drive:
+    """A disk and its file system, mounted as /data, or below it as /data/LABEL."""
+
+    def __init__(self, scratch, label="data", kind="ext4", size="192M", features=()):
+        self.label, self.image, self.path = label, f"{scratch}/image.{label}", f"{scratch}/disk.{label}"
+        make = ["mkfs.xfs", "-q", "-L", label] if kind == "xfs" else \
+            ["mkfs.ext4", "-q", "-b", "4096", "-L", label, "-E", "lazy_itable_init=0,lazy_journal_init=0"]
+        subprocess.run(["truncate", "-s", size, self.image], check=True)
+        subprocess.run([*make, *features, self.image], check=True)
+        self.disk = Disk(self.image, self.path)
+
+
 class Machine:
     """
-    exports: lines of exports(5) about /data, where the disk (ext4) is mounted; features: options of mkfs.ext4, mount: of
-    mount; state: the server's state directory, where it is not on the disk with a key from out here.
+    drives: what it has; exports: lines of exports(5); mount: options of mount(8); state: the server's state directory, where
+    it is not on a disk with a key from out here.
     """
 
-    def __init__(self, scratch, exports, size="192M", features=(), mount="defaults", state="/data/state"):
-        self.scratch, self.port, self.process = scratch, free_port(), None
-        self.control, self.image = f"{scratch}/control", f"{scratch}/image"
+    def __init__(self, scratch, drives, exports, mount="defaults", state="/data/state"):
+        self.scratch, self.drives, self.port, self.process = scratch, drives, free_port(), None
+        self.control, self.image, self.disk = f"{scratch}/control", drives[0].image, drives[0].disk
         os.mkdir(self.control)
         shutil.copy(f"{HERE}/machine-stage2", f"{self.control}/stage2")
         with open(f"{self.control}/config", "w", encoding="utf-8") as config:
@@ -36,17 +48,16 @@ class Machine:
             key.write(os.urandom(16).hex() + "\n")
         with open(f"{self.control}/exports", "w", encoding="utf-8") as file:
             file.write("\n".join(exports) + "\n")
-        subprocess.run(["truncate", "-s", size, self.image], check=True)
-        subprocess.run(["mkfs.ext4", "-q", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0", *features, self.image],
-                       check=True)
-        self.disk = Disk(self.image, f"{scratch}/disk.socket")
 
     def boot(self):
         """Switch it on; the server answers on self.port some seconds later."""
-        shares = []
+        devices = []
         for name, where in (("root", "path=/,readonly=on"), ("control", f"path={self.control}")):
-            shares += ["-fsdev", f"local,security_model=none,multidevs=remap,id={name},{where}",
+            devices += ["-fsdev", f"local,security_model=none,multidevs=remap,id={name},{where}",
                        "-device", f"virtio-9p-pci,fsdev={name},mount_tag={name}"]
+        for number, drive in enumerate(self.drives):
+            devices += ["-blockdev", f"driver=nbd,node-name=d{number},server.type=unix,server.path={drive.path}",
+                        "-device", f"scsi-hd,drive=d{number},lun={number},write-cache=on"]
         self.process = subprocess.Popen([
             "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-machine", "pc", "-bios", "qboot.rom", "-cpu", "Nehalem",
             "-smp", "1", "-m", "1G", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
@@ -54,16 +65,15 @@ class Machine:
             "-append", "console=ttyS0 panic=-1 mitigations=off nokaslr no_timer_check cryptomgr.notests",
             "-serial", f"file:{self.scratch}/console",
             "-netdev", f"user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:2049",
-            "-device", "virtio-net-pci,netdev=net,romfile=",
-            "-blockdev", f"driver=nbd,node-name=disk,server.type=unix,server.path={self.scratch}/disk.socket",
-            "-device", "virtio-blk-pci,drive=disk,write-cache=on"] + shares, stdin=subprocess.DEVNULL)
+            "-device", "virtio-net-pci,netdev=net,romfile=", "-device", "virtio-scsi-pci"] + devices,
+            stdin=subprocess.DEVNULL)
 
     def cut_power(self, chance):
-        """-> how many blocks of the disk's cache are gone with it"""
+        """-> how many blocks of the disks' caches are gone with it"""
         self.process.kill()
         self.process.wait()
         self.process = None
-        return self.disk.power_cut(chance)
+        return sum(drive.disk.power_cut(chance) for drive in self.drives)
 
     def damage(self):
         """What a check of the file system finds after its journal was replayed, on a copy; "" when it is sound."""

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,12 +57,20 @@ outcome(int error)
     return error == 0 ? 0 : -1;
 }
 
+/* A disk that takes its time. */
+static _Atomic bool flushes_wait;
+static sem_t hold_flushes, flush_begun;
+
 int
 __wrap_fsync(int fd)
 {
     struct stat st;
     int done = __real_fsync(fd);
 
+    if (flushes_wait) {
+        sem_post(&flush_begun);
+        sem_wait(&hold_flushes);
+    }
     if (done < 0 || fstat(fd, &st) < 0)
         return -1;
     atomic_fetch_add(S_ISDIR(st.st_mode) ? &dir_flushes : &file_flushes, 1);
@@ -445,6 +454,54 @@ a_commit_of_a_file_that_cannot_be_opened_flushes_the_file_system(void **state)
     assert_true(verifier(rig) != before);
 }
 
+struct bystander {
+    struct store_op op;                 /* first */
+    bool over;
+};
+
+static void
+note_bystander(struct store_op *op)
+{
+    ((struct bystander *)op)->over = true;
+}
+
+/* At the end of a server: one call is under way on the only thread, another waits for it. */
+static void
+what_waits_for_a_thread_when_the_engine_is_abandoned_is_not_done(void **state)
+{
+    struct rig *rig = *state;
+    struct engine_config config = { .type = ENGINE_POOL, .ring_entries = 8 };
+    struct bystander first = { .over = false }, second = { .over = false };
+    struct store_node *file = new_file(rig, "file"), *other = new_file(rig, "other");
+
+    assert_int_equal(pool_new(1, &config.pool), 0);
+    engine_free(rig->engine);
+    assert_int_equal(engine_new(&config, &rig->engine), 0);
+    first.op = second.op = *rig_op(rig, &rig_root);
+    first.op.done = second.op.done = note_bystander;
+    sem_init(&hold_flushes, 0, 0);
+    sem_init(&flush_begun, 0, 0);
+    flushes_wait = true;
+    assert_int_equal(store_commit(file, &first.op), STORE_PENDING);
+    assert_int_equal(store_commit(other, &second.op), STORE_PENDING);
+    engine_flush(rig->engine);
+    sem_wait(&flush_begun);
+    engine_abandon(rig->engine);
+    flushes_wait = false;
+    sem_post(&hold_flushes);
+    while (!first.over || !second.over) {
+        engine_reap(rig->engine);
+        engine_flush(rig->engine);
+    }
+    assert_int_equal(first.op.err, 0);
+    assert_int_equal(second.op.err, -ECANCELED);
+    assert_int_equal(file_flushes, 1);
+    engine_free(rig->engine);
+    pool_free(config.pool);
+    config.pool = rig->pool;
+    assert_int_equal(engine_new(&config, &rig->engine), 0);
+}
+
 static void
 trouble_is_told_once_when_it_comes_and_once_when_it_goes(void **state)
 {
@@ -494,6 +551,7 @@ set_up(void **state)
     file_flush_error = dir_flush_error = syncfs_error = writeback_error = read_open_error = write_open_error = 0;
     file_flushes = dir_flushes = syncfs_calls = 0;
     times_kept = ALL_OF_IT;
+    flushes_wait = false;
     snprintf(rig->path, sizeof(rig->path), "/var/tmp/ringnfs-fault.XXXXXX");
     assert_non_null(mkdtemp(rig->path));
     config.path = rig->path;
@@ -553,6 +611,7 @@ main(void)
         TEST(idle_data_is_flushed_before_its_file_is_closed),
         TEST(a_commit_of_a_file_that_cannot_be_read_flushes_it),
         TEST(a_commit_of_a_file_that_cannot_be_opened_flushes_the_file_system),
+        TEST(what_waits_for_a_thread_when_the_engine_is_abandoned_is_not_done),
         TEST(trouble_is_told_once_when_it_comes_and_once_when_it_goes),
         TEST(no_room_and_no_permission_are_no_trouble_of_the_disk),
     };
