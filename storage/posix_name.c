@@ -290,13 +290,50 @@ finish_create(struct store_op *op, struct posix_node *dir, int fd, struct stat *
     return err;
 }
 
+/*
+ * A file that has its verifier from the moment it has its name: whoever made it and died, or lost the reply, must find it
+ * again (RFC 1813 3.3.8). It is made without a name, where the file system can do that. Returns a descriptor or -errno.
+ */
+static int
+open_exclusive(const struct store_op *op, const struct posix_node *dir, const char *name)
+{
+    int fd = openat(dir->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), err;
+    struct timespec times[2];
+    char path[32];
+
+    if (fd >= 0) {
+        verifier_times(op->u.create.verifier, times);
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        if (futimens(fd, times) == 0 && linkat(AT_FDCWD, path, dir->fd, name, AT_SYMLINK_FOLLOW) == 0)
+            return fd;
+        err = -errno;
+        close(fd);
+        if (err == -EEXIST)
+            return err;
+    }
+    fd = openat(dir->fd, name, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    return fd < 0 ? -errno : fd;
+}
+
+static int
+open_new(const struct store_op *op, const struct posix_node *dir, const char *name)
+{
+    const struct store_setattr *set = op->u.create.set;
+    int fd;
+
+    if (op->u.create.how == STORE_EXCLUSIVE)
+        return open_exclusive(op, dir, name);
+    fd = openat(dir->fd, name, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+                set->set_mode ? set->mode & 07777 : 0644);
+    return fd < 0 ? -errno : fd;
+}
+
 static int
 create(struct store_op *op, struct posix_node *dir)
 {
     const struct store_setattr *set = op->u.create.set;
     char buffer[STORE_NAME_MAX + 1];
     const char *name = posix_cname(buffer, op->name, op->name_len);
-    mode_t mode = op->u.create.how == STORE_EXCLUSIVE ? 0600 : set->set_mode ? set->mode & 07777 : 0644;
     struct stat st;
     int fd, err = dir_error(dir);
 
@@ -305,9 +342,9 @@ create(struct store_op *op, struct posix_node *dir)
     if (op->u.create.how != STORE_EXCLUSIVE && set->set_size && set->size > INT64_MAX)
         return -EFBIG;
     cred_assume(op->cred);
-    fd = openat(dir->fd, name, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);
+    fd = open_new(op, dir, name);
     if (fd < 0)
-        return errno == EEXIST ? create_existing(op, dir, name) : -errno;
+        return fd == -EEXIST ? create_existing(op, dir, name) : fd;
     err = finish_create(op, dir, fd, &st);
     if (err == -EOPNOTSUPP && op->u.create.how == STORE_EXCLUSIVE)
         unlinkat(dir->fd, name, 0);     /* times here do not hold a verifier: 3.3.8, the client takes GUARDED */

@@ -123,6 +123,8 @@ __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, cons
     return __real_pthread_cond_timedwait(cond, mutex, &soon);
 }
 
+static unsigned set_without_name;       /* times of files that had none yet */
+
 /* How a file system keeps times. */
 static enum { ALL_OF_IT, WHOLE_SECONDS, AS_VFAT } times_kept;
 
@@ -130,7 +132,10 @@ int
 __wrap_futimens(int fd, const struct timespec times[2])
 {
     struct timespec kept[2] = { times[0], times[1] };
+    struct stat st;
 
+    if (fstat(fd, &st) == 0 && st.st_nlink == 0)
+        set_without_name++;
     if (times_kept != ALL_OF_IT)
         kept[0].tv_nsec = kept[1].tv_nsec = 0;
     if (times_kept == AS_VFAT) {
@@ -308,6 +313,18 @@ an_exclusive_create_is_found_again_where_times_are_whole_seconds(void **state)
     assert_int_equal(rig_exclusive(rig, &rig_root, rig->dir, "once", "verifier"), 0);
     assert_int_equal(rig_exclusive(rig, &rig_root, rig->dir, "once", "verifier"), 0);
     assert_int_equal(rig_exclusive(rig, &rig_root, rig->dir, "once", "another!"), -EEXIST);
+}
+
+/* Killed in between, the server would leave a file that its maker does not find again. */
+static void
+an_exclusive_create_has_its_verifier_before_it_has_its_name(void **state)
+{
+    struct rig *rig = *state;
+
+    set_without_name = 0;
+    assert_int_equal(rig_exclusive(rig, &rig_root, rig->dir, "once", "verifier"), 0);
+    assert_int_equal(set_without_name, 1);
+    assert_int_equal(rig_attr(rig, rig_child(rig)).nlink, 1);
 }
 
 /* RFC 1813 3.3.8: NFS3ERR_NOTSUPP, and the client takes a GUARDED one. */
@@ -603,6 +620,7 @@ main(void)
         TEST(attributes_given_to_what_is_made_are_flushed_with_it),
         TEST(a_create_that_is_sent_again_is_flushed_again),
         TEST(an_exclusive_create_is_found_again_where_times_are_whole_seconds),
+        TEST(an_exclusive_create_has_its_verifier_before_it_has_its_name),
         TEST(an_exclusive_create_is_not_supported_where_times_do_not_hold_a_verifier),
         TEST(files_whose_data_is_on_disk_are_closed_and_nothing_is_sent_again),
         TEST(a_file_that_must_be_closed_before_its_data_is_on_disk_renews_the_verifier),
