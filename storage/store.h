@@ -348,7 +348,8 @@ void store_renew_verifier(struct store *store);
 /*
  * For stores: something has failed on the disk (err), or has got there. The first error puts the store in trouble; it is
  * out of it when a flush succeeds STORE_QUIET_S after the last error, or when a file system that had turned read-only can
- * be written again. store_is_disk_error() tells such errors from those that are answers, like ENOENT and ENOSPC. Any thread.
+ * be written again. store_is_disk_error() tells such errors from those that are answers, as ENOENT and ENOSPC. Any
+ * thread.
  */
 #define STORE_QUIET_S 5
 bool store_is_disk_error(int err);

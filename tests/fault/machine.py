@@ -32,8 +32,8 @@ class Drive:
 
 class Machine:
     """
-    drives: what it has; exports: lines of exports(5); mount: options of mount(8); state: the server's state directory, where
-    it is not on a disk with a key from out here.
+    drives: what it has; exports: lines of exports(5); mount: options of mount(8); state: the server's state directory,
+    with a key from out here where that is not on a disk.
     """
 
     def __init__(self, scratch, drives, exports, mount="defaults", state="/data/state"):
