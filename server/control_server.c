@@ -60,7 +60,7 @@ pack_degraded(struct server *server)
     struct exports *set = server_exports(server);
     json_t *list = json_array();
 
-    for (size_t i = 0; i < set->count; i++) {
+    for (size_t i = 0; i < set->total; i++) {
         struct store *store = set->list[i].store;
         int trouble;
 

@@ -229,11 +229,14 @@ posix_syncfs(struct posix_store *ps)
     return err == 0 && atomic_load(&ps->syncfs_failures) != failures ? -EIO : err;
 }
 
-/* Waits for pages of a range that no file has, so for none, and then looks at the error (sync_file_range(2)). */
+/*
+ * Waits for pages of a range that no file has, so for none, and then looks at the error (sync_file_range(2)). Errors other
+ * than those of write-back say nothing about the data: a sandbox may forbid the call.
+ */
 void
 posix_check_writeback(struct posix_store *ps, int fd)
 {
     if (sync_file_range(fd, LLONG_MAX - 4095, 1, SYNC_FILE_RANGE_WAIT_BEFORE) < 0 &&
-        errno != EBADF && errno != ESPIPE && errno != ENOSYS && errno != EINVAL)
+        (store_is_disk_error(-errno) || errno == ENOSPC || errno == EDQUOT))
         posix_flush_failed(ps, -errno);
 }

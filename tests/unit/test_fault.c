@@ -39,8 +39,8 @@ int __real_fsync(int fd);
 int __wrap_fsync(int fd);
 int __real_syncfs(int fd);
 int __wrap_syncfs(int fd);
-int __real_sync_file_range(int fd, off64_t offset, off64_t length, unsigned flags);
-int __wrap_sync_file_range(int fd, off64_t offset, off64_t length, unsigned flags);
+int __real_sync_file_range(int fd, off_t offset, off_t length, unsigned flags);
+int __wrap_sync_file_range(int fd, off_t offset, off_t length, unsigned flags);
 int __real_open_by_handle_at(int mount_fd, struct file_handle *handle, int flags);
 int __wrap_open_by_handle_at(int mount_fd, struct file_handle *handle, int flags);
 int __real_clock_gettime(clockid_t clock, struct timespec *time);
@@ -86,7 +86,7 @@ __wrap_syncfs(int fd)
 }
 
 int
-__wrap_sync_file_range(int fd, off64_t offset, off64_t length, unsigned flags)
+__wrap_sync_file_range(int fd, off_t offset, off_t length, unsigned flags)
 {
     int done = __real_sync_file_range(fd, offset, length, flags);
 
