@@ -138,13 +138,18 @@ posix_read_only(struct store *store)
     return fstatfs(store_of(store)->mount_fd, &sfs) == 0 && (sfs.f_flags & ST_RDONLY) != 0;
 }
 
-/* A file system that has turned read-only under us: from now on that is known before anything is tried. */
+/*
+ * A file system that has turned read-only under us: from now on that is known before anything is tried. (ext4 may answer
+ * EROFS after an error without being mounted read-only, btrfs does for snapshots, where it is no trouble.)
+ */
 void
 posix_note_error(struct store_op *op)
 {
-    if (!store_is_disk_error(op->err))
+    bool read_only = op->err == -EROFS && posix_read_only(op->store);
+
+    if (!store_is_disk_error(op->err) || (op->err == -EROFS && !read_only && op_store(op)->has_snapshots))
         return;
-    if (op->err == -EROFS && posix_read_only(op->store))
+    if (read_only)
         atomic_store_explicit(&op->store->read_only, true, memory_order_relaxed);
     store_disk_failed(op->store, op->err);
 }
@@ -470,6 +475,7 @@ posix_new(const struct posix_config *config, struct store **store)
     if (err < 0)
         goto fail;
     read_fsid(ps, fd, &sfs);
+    ps->has_snapshots = sfs.f_type == BTRFS_SUPER_MAGIC;
     ps->never_waits = sfs.f_type == TMPFS_MAGIC || sfs.f_type == RAMFS_MAGIC;
     atomic_init(&ps->store.read_only, (sfs.f_flags & ST_RDONLY) != 0);
     ps->max_file_size = probe_max_file_size(fd);

@@ -108,6 +108,7 @@ struct posix_store {
     dev_t dev;
     bool own_mount;                     /* mounts below cannot be entered by name */
     bool by_path;                       /* the kernel does not open handles for us */
+    bool has_snapshots;                 /* parts of it may be read-only (btrfs) */
     bool never_waits;                   /* file data is always in memory (tmpfs) */
     int inline_mode;                    /* enum of posix.h */
     unsigned shard_max;                 /* nodes kept in a shard */

@@ -211,7 +211,7 @@ monotonic_ns(void)
 bool
 store_is_disk_error(int err)
 {
-    static const int errors[] = { EIO, EROFS, EUCLEAN, ENODEV, ENOMEDIUM, EREMOTEIO, ENODATA, EILSEQ, ENOLINK, ESHUTDOWN };
+    static const int errors[] = { EIO, EROFS, EUCLEAN, ENODEV, ENOMEDIUM, EREMOTEIO, ENODATA, ESHUTDOWN };
 
     for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
         if (err == -errors[i])

@@ -548,7 +548,7 @@ trouble_is_told_once_when_it_comes_and_once_when_it_goes(void **state)
 static void
 no_room_and_no_permission_are_no_trouble_of_the_disk(void **state)
 {
-    static const int errors[] = { ENOSPC, EDQUOT, EACCES, ENOENT, EEXIST, ESTALE, ENOTEMPTY, EMFILE };
+    static const int errors[] = { ENOSPC, EDQUOT, EACCES, ENOENT, EEXIST, ESTALE, ENOTEMPTY, EMFILE, EILSEQ };
 
     (void)state;
     for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
