@@ -8,6 +8,7 @@ import os
 import socket
 import struct
 import threading
+import time
 
 BLOCK = 4096
 READ, WRITE, DISCONNECT, FLUSH = 0, 1, 2, 3
@@ -25,6 +26,7 @@ class Disk:
         self.cache = {}                 # block number -> its bytes, not flushed yet
         self.failing = set()            # of READ, WRITE, FLUSH: answered with an I/O error
         self.bad = {READ: set(), WRITE: set()}      # blocks for which that is so
+        self.delay = 0                  # seconds that a flush takes
         self.flushes = self.failures = 0
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.bind(path)
@@ -33,6 +35,7 @@ class Disk:
 
     def power_cut(self, chance):
         """Forget what was not flushed, all of it or half of it. -> how many blocks are gone"""
+        self.delay = 0
         with self.lock:
             some = chance.random() < 0.5
             kept = [block for block in sorted(self.cache) if some and chance.random() < 0.5]
@@ -92,6 +95,7 @@ class Disk:
             if kind == WRITE and not failed:
                 self.write(offset, data, flags & FUA)
             elif kind == FLUSH and not failed:
+                time.sleep(self.delay)
                 self.flush()
             answer = self.read(offset, length) if kind == READ and not failed else b""
         stream.write(struct.pack(">IIQ", 0x67446698, EIO if failed else 0, handle) + answer)
