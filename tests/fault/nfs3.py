@@ -8,7 +8,11 @@ import os
 import random
 import socket
 import struct
+import sys
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+from oncrpc import Unpacker, call_message, credential, opaque, send_record
 
 NFS, MOUNT = 100003, 100005
 GETATTR, SETATTR, LOOKUP, READLINK, READ, WRITE, CREATE, MKDIR, SYMLINK, MKNOD, REMOVE, RMDIR, RENAME, LINK, READDIR, \
@@ -23,10 +27,6 @@ REGULAR, DIRECTORY, SYMLINK_TYPE, FIFO = 1, 2, 5, 7
 
 class Gone(Exception):
     """The server closed the connection, or does not answer."""
-
-
-def opaque(data):
-    return struct.pack(">I", len(data)) + data + b"\0" * (-len(data) % 4)
 
 
 def text(name):
@@ -50,11 +50,12 @@ class Attributes:
         self.mtime = struct.unpack_from(">I", data, at + 68)[0]
 
 
-class Reply:
+class Reply(Unpacker):
     """The reply to one call; op: what the caller gave to send()."""
 
     def __init__(self, data, op, procedure):
-        self.data, self.at, self.op = data, 0, op
+        super().__init__(data)
+        self.op = op
         self.status = STATUS.get(self.u32(), "another")
         self.handle = self.attributes = self.verifier = None
         decode = {GETATTR: self.fattr, LOOKUP: self.lookup, READ: self.read, WRITE: self.write, COMMIT: self.commit,
@@ -62,24 +63,6 @@ class Reply:
                   READLINK: self.readlink}.get(procedure)
         if self.status == "OK" and decode:
             decode()
-
-    def u32(self):
-        self.at += 4
-        return struct.unpack_from(">I", self.data, self.at - 4)[0]
-
-    def u64(self):
-        self.at += 8
-        return struct.unpack_from(">Q", self.data, self.at - 8)[0]
-
-    def opaque(self):
-        length = self.u32()
-        start = self.at
-        self.at += length + -length % 4
-        return self.data[start:start + length]
-
-    def fixed(self):
-        self.at += 8
-        return self.data[self.at - 8:self.at]
 
     def fattr(self):
         self.at += 84
@@ -115,19 +98,18 @@ class Reply:
 
     def write(self):
         self.wcc()
-        self.count, self.committed, self.verifier = self.u32(), self.u32(), self.fixed()
+        self.count, self.committed, self.verifier = self.u32(), self.u32(), self.fixed(8)
 
     def commit(self):
         self.wcc()
-        self.verifier = self.fixed()
+        self.verifier = self.fixed(8)
 
 
 class Client:
     def __init__(self, port, host="127.0.0.1", patience=60, uid=0):
         """patience: seconds that a reply may take."""
         self.address, self.patience = (host, port), patience
-        body = struct.pack(">I", 0) + opaque(b"fault") + struct.pack(">3I", uid, uid, 0)
-        self.credential = struct.pack(">I", 1) + opaque(body) + bytes(8)
+        self.credential = credential(uid, uid)
         self.xids = itertools.count(random.getrandbits(30))
         self.socket, self.waiting, self.input = None, {}, bytearray()
 
@@ -152,10 +134,9 @@ class Client:
 
     def send(self, procedure, arguments=b"", op=None, program=NFS):
         xid = next(self.xids) & 0xffffffff
-        message = struct.pack(">6I", xid, 0, 2, program, 3, procedure) + self.credential + arguments
         self.waiting[xid] = (op, procedure, program)
         try:
-            self.socket.sendall(struct.pack(">I", 0x80000000 | len(message)) + message)
+            send_record(self.socket, call_message(xid, program, 3, procedure, self.credential, arguments))
         except OSError as error:
             raise Gone(error) from error
 
@@ -204,7 +185,7 @@ class Client:
             if reply.status != "OK":
                 raise AssertionError(f"READDIR: {reply.status}")
             reply.post_op()
-            verifier = reply.fixed()
+            verifier = reply.fixed(8)
             while reply.u32():
                 reply.u64()
                 names.append(os.fsdecode(reply.opaque()))
