@@ -48,6 +48,17 @@ print_reload(FILE *out, const json_t *reload)
 }
 
 static void
+print_degraded(FILE *out, const json_t *degraded)
+{
+    const json_t *export;
+    size_t i;
+
+    json_array_foreach(degraded, i, export)
+        fprintf(out, "degraded       %s: %s, since %s\n", text(export, "path"), text(export, "error"),
+                text(export, "since"));
+}
+
+static void
 print_pool(FILE *out, const json_t *pool)
 {
     fprintf(out, "threads        %" PRIu64 ", %" PRIu64 " busy, %" PRIu64 " pieces of work waiting\n",
@@ -71,6 +82,7 @@ control_print_status(FILE *out, const json_t *result)
     else
         fprintf(out, "identity       callers act as themselves\n");
     fprintf(out, "exports        %" PRIu64 "\n", number(result, "exports"));
+    print_degraded(out, json_object_get(result, "degraded"));
     fprintf(out, "last change    ");
     print_reload(out, json_object_get(result, "last_reload"));
 }
@@ -120,6 +132,7 @@ control_print_stats(FILE *out, const json_t *result)
     print_numbers(out, "log lines", json_object_get(result, "log"));
     fprintf(out, "mounts                 %15" PRIu64 "\n", number(result, "mounts"));
     fprintf(out, "unknown errors         %15" PRIu64 "\n", number(result, "unknown_errors"));
+    fprintf(out, "disk errors            %15" PRIu64 "\n", number(result, "disk_errors"));
 }
 
 void

@@ -5,12 +5,16 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "server/control_commands.h"
 #include "server/nfs3_call.h"
 #include "server/nfsacl.h"
 #include "server/settings_table.h"
+#include "storage/store.h"
 
 #define VALUE_MAX PATH_MAX
 
@@ -28,18 +32,49 @@ pack_pool(const struct pool_stats *pool)
                      (int)pool->queued, "done", number(pool->done));
 }
 
+static json_t *
+pack_time(time_t time)
+{
+    char text[32];
+    struct tm tm;
+
+    gmtime_r(&time, &tm);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+    return json_string(text);
+}
+
 /* null when there was none. */
 static json_t *
 pack_reload(const struct server_reload *reload)
 {
-    char at[32];
-    struct tm tm;
-
     if (reload->at == 0)
         return json_null();
-    gmtime_r(&reload->at, &tm);
-    strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%SZ", &tm);
-    return json_pack("{s:s, s:b, s:o}", "at", at, "ok", reload->err == 0, "error", control_text(reload->error));
+    return json_pack("{s:o, s:b, s:o}", "at", pack_time(reload->at), "ok", reload->err == 0,
+                     "error", control_text(reload->error));
+}
+
+/* The exports whose disk fails. */
+static json_t *
+pack_degraded(struct server *server)
+{
+    struct exports *set = server_exports(server);
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < set->total; i++) {
+        struct store *store = set->list[i].store;
+        int trouble;
+
+        store_read_only(store);                          /* it may have been made writable, and nobody has tried yet */
+        trouble = atomic_load(&store->disk.trouble);
+        if (trouble == 0)
+            continue;
+        json_array_append_new(list, json_pack("{s:o, s:s, s:o, s:I}", "path", control_text(set->list[i].path),
+                                              "error", strerror(-trouble),
+                                              "since", pack_time(atomic_load(&store->disk.since)),
+                                              "errors", number(atomic_load(&store->disk.errors))));
+    }
+    exports_put(set);
+    return list;
 }
 
 int
@@ -51,13 +86,14 @@ control_status(struct server *server, const char *const *texts, json_t **result,
     (void)error;
     (void)error_size;
     server_status(server, &status);
-    *result = json_pack("{s:s, s:i, s:I, s:{s:i, s:i}, s:s, s:i, s:i, s:o, s:s, s:I, s:I, s:o}",
+    *result = json_pack("{s:s, s:i, s:I, s:{s:i, s:i}, s:s, s:i, s:i, s:o, s:s, s:I, s:I, s:o, s:o}",
                         "version", PACKAGE_VERSION, "pid", (int)getpid(), "uptime_ms", number(status.uptime_ms),
                         "ports", "nfs", (int)status.ports.nfs, "mount", (int)status.ports.mount,
                         "engine", status.engine, "workers", (int)status.workers,
                         "connections", (int)status.connections, "pool", pack_pool(&status.pool),
                         "identity", status.identity == CRED_SELF ? "self" : "callers", "uid", number(geteuid()),
-                        "exports", number(status.exports), "last_reload", pack_reload(&status.last_reload));
+                        "exports", number(status.exports), "degraded", pack_degraded(server),
+                        "last_reload", pack_reload(&status.last_reload));
     return 0;
 }
 
@@ -128,7 +164,7 @@ control_stats(struct server *server, const char *const *texts, json_t **result, 
     (void)error;
     (void)error_size;
     server_stats(server, &stats);
-    *result = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:{s:I, s:I}, s:{s:I, s:I}, s:I, s:I}",
+    *result = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:{s:I, s:I}, s:{s:I, s:I}, s:I, s:I, s:I}",
                         "rpc", pack_rpc(&stats), "nfs3", pack_procedures(&stats, nfs3_proc, NFS3_STATS_NFS),
                         "nfsacl", pack_procedures(&stats, nfsacl_proc, NFS3_STATS_NFSACL),
                         "replay_cache", pack_replay_cache(&stats.drc),
@@ -137,7 +173,8 @@ control_stats(struct server *server, const char *const *texts, json_t **result, 
                         "limits", "delayed", number(stats.delayed), "refused", number(stats.delay_refused),
                         "buffers", "bytes", number(stats.buffer_bytes), "max_bytes", number(stats.buffer_bytes_max),
                         "log", "lost", number(stats.log_lost), "left_out", number(stats.log_left_out),
-                        "mounts", number(stats.mounts), "unknown_errors", number(stats.unknown_errors));
+                        "mounts", number(stats.mounts), "unknown_errors", number(stats.unknown_errors),
+                        "disk_errors", number(stats.disk_errors));
     return 0;
 }
 

@@ -128,6 +128,22 @@ note_unknown(struct nfs3_call *call, int err)
               strerror(-err));
 }
 
+/* The disk below an export has failed, or works again: told once, by whichever call is next. */
+static void
+tell_of_disk(const struct nfs3_call *call)
+{
+    const struct log *log = call->worker->shared->log;
+    int trouble;
+
+    if (!store_disk_news(call->export->store, &trouble))
+        return;
+    if (trouble < 0)
+        log_error(log, "%s is degraded: the disk fails with \"%s\"; what can be read is still served", call->export->path,
+                  strerror(-trouble));
+    else
+        log_info(log, "%s: the disk works again", call->export->path);
+}
+
 /*
  * What was done is not to be done again. A refusal may turn out differently by the time the call is sent again, and
  * whoever is told to come again must not get the same reply then.
@@ -161,6 +177,8 @@ nfs3_answer(struct nfs3_call *call, int err)
     call->res.status = nfs3_status(err, call->proc->named, &known);
     if (!known)
         note_unknown(call, err);
+    if (call->export != NULL)
+        tell_of_disk(call);
     copied = is_copied(call) ? wire_padded(call->data_bytes) : 0;
     out = call_reply_begin(rpc, call->proc->reply_bytes + call->list_bytes + copied);
     if (out != NULL) {

@@ -361,6 +361,7 @@ start(struct server *server, const struct server_config *config, char *error, si
         return server_explain(err, "listening", error, error_size);
     log_start(server);
     server_watch_mounts(server);
+    server->has_run = true;
     if (server->control != NULL)
         err = control_start(server->control);
     return err < 0 ? server_explain(err, "the control socket", error, error_size) : 0;
@@ -437,7 +438,7 @@ server_free(struct server *server)
         pool_free(server->pool);
     rate_free(server->rate);
     drc_free(server->drc);
-    if (server->mounts != NULL && mount_list_save(server->mounts, server->state) < 0)
+    if (server->has_run && mount_list_save(server->mounts, server->state) < 0)
         log_warn(&server->log, "the MOUNT list cannot be kept in %s", state_dir(server->state));
     log_catch_up(&server->log, true);
     mount_list_free(server->mounts);

@@ -73,6 +73,7 @@ struct server_stats {
     uint64_t connections_opened, connections_closed, bad_records, bad_messages, auth_errors, dropped;
     uint64_t unknown_errors;            /* told as NFS3ERR_IO */
     uint64_t delayed, delay_refused;    /* calls over max_rate or max_iops: put aside; dropped or told to come again */
+    uint64_t disk_errors;               /* calls and flushes that the disk of an export failed */
     uint64_t nfs3[NFS3_STATS_PROCS][NFS3_STATS_PLACES];
     struct pool_stats pool;
     struct drc_stats drc;

@@ -56,6 +56,7 @@ struct server {
     struct rpcbind_entry registrations[REGISTRATIONS];
     bool registered;
     struct control *control;            /* NULL: there is no control socket */
+    bool has_run;                       /* it has started: what it knows is worth keeping */
 
     pthread_mutex_t lock;               /* for the rest; no worker ever takes it */
     struct source_copy source;

@@ -76,13 +76,14 @@ static void
 add_stores(struct server_stats *stats, struct server *server)
 {
     pthread_mutex_lock(&server->lock);
-    for (size_t i = 0; i < server->exports->count; i++) {
+    for (size_t i = 0; i < server->exports->total; i++) {
         const struct store *store = server->exports->list[i].store;
 
         if (is_counted(server->exports, i))
             continue;
         add(&stats->flushes, &store->flushes);
         add(&stats->flushed_calls, &store->flushed_calls);
+        add(&stats->disk_errors, &store->disk.errors);
     }
     pthread_mutex_unlock(&server->lock);
 }

@@ -1,6 +1,7 @@
 /* server/state.c - see state.h. */
 #include "server/state.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -10,11 +11,13 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define KEY_FILE "handle-key"
 #define KEY_DIGITS (2 * FH_KEY_SIZE)
 #define NAME_BYTES_MAX 128                               /* of a file in the directory, temporary ones too */
+#define LEFT_OVER_S 3600                                 /* nobody is at a temporary file for so long */
 
 struct state {
     char *dir;
@@ -55,18 +58,38 @@ state_default_dir(void)
     return asprintf(&dir, "%s/%s", base, below) < 0 ? NULL : dir;
 }
 
+/* Flush the directory that holds dir: without its name, what is in it is lost with the power. */
+static int
+flush_parent(const char *dir)
+{
+    char *parent = NULL;
+    int fd = -1, err = 0;
+
+    if (asprintf(&parent, "%s/..", dir) < 0)
+        return -ENOMEM;
+    fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 && fsync(fd) < 0 && errno != EINVAL)
+        err = -errno;
+    if (fd >= 0)                                         /* one that we may not read was made by somebody else */
+        close(fd);
+    free(parent);
+    return err;
+}
+
 /* Make a directory and those above it that are missing; what is there stays as it is. */
 static int
 make_dirs(char *dir)
 {
     char *slash = dir;
+    int err;
 
     do {
         slash = strchr(slash + 1, '/');
         if (slash != NULL)
             *slash = '\0';
-        if (mkdir(dir, 0700) < 0 && errno != EEXIST)
-            return -errno;                               /* dir ends where it could not go on: that is what is told */
+        err = mkdir(dir, 0700) == 0 ? flush_parent(dir) : errno == EEXIST ? 0 : -errno;
+        if (err < 0)
+            return err;                                  /* dir ends where it could not go on: that is what is told */
         if (slash != NULL)
             *slash = '/';
     } while (slash != NULL);
@@ -93,6 +116,38 @@ open_dir(struct state *state, char *error, size_t error_size)
         return fail(-EPERM, error, error_size, "state directory: others may write to %s (mode %04o); chmod 700 it",
                     state->dir, st.st_mode & 07777);
     return 0;
+}
+
+/* Whether a name is one of write_temporary()'s, of a file that was written long ago. */
+static bool
+is_left_over(const struct state *state, const char *name)
+{
+    const char *salt = strrchr(name, '.');
+    struct stat st;
+
+    return name[0] == '.' && salt != name && strlen(salt + 1) == 8 && strspn(salt + 1, "0123456789abcdef") == 8 &&
+           fstatat(state->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+           time(NULL) - st.st_mtime > LEFT_OVER_S;
+}
+
+/* What a server that died while it wrote has left behind; another that is just writing is not disturbed. */
+static void
+remove_left_overs(const struct state *state)
+{
+    int fd = openat(state->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+
+    if (dir == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    while ((entry = readdir(dir)) != NULL) {
+        if (is_left_over(state, entry->d_name))
+            unlinkat(state->fd, entry->d_name, 0);
+    }
+    closedir(dir);
 }
 
 static int
@@ -342,8 +397,10 @@ state_open(const char *dir, struct state **out, char *error, size_t error_size)
         goto failed;
     }
     err = open_dir(state, error, error_size);
-    if (err == 0)
+    if (err == 0) {
+        remove_left_overs(state);
         err = open_key(state, error, error_size);
+    }
     if (err < 0)
         goto failed;
     *out = state;

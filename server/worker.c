@@ -429,6 +429,7 @@ drained(void *context)
     struct worker *worker = context;
 
     worker->private->stopping = true;
+    engine_abandon(worker->engine);     /* whoever still waits for a thread asks the next server */
     end_if_idle(worker);
 }
 

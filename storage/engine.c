@@ -74,6 +74,12 @@ engine_pending(const struct engine *engine)
 }
 
 void
+engine_abandon(struct engine *engine)
+{
+    atomic_store(&engine->abandoned, true);
+}
+
+void
 engine_flush(struct engine *engine)
 {
     if (engine->pending == 0)
@@ -209,7 +215,10 @@ run_step(struct pool_work *work)
 {
     struct store_op *op = op_of(work);
 
-    op->step(op);
+    if (atomic_load_explicit(&op->engine->abandoned, memory_order_relaxed))
+        op->err = -ECANCELED;
+    else
+        op->step(op);
     give_back(op);
 }
 
@@ -235,6 +244,11 @@ run_io(struct pool_work *work)
     ssize_t n;
     struct iovec iov = { .iov_base = op->io.data, .iov_len = op->io.length };
 
+    if (atomic_load_explicit(&op->engine->abandoned, memory_order_relaxed)) {
+        op->io_result = -ECANCELED;
+        give_back(op);
+        return;
+    }
     switch (op->io.what) {
     case IO_READ:
         n = preadv2(op->io.fd, &iov, 1, (off_t)op->io.offset, op->io.flags);

@@ -52,6 +52,12 @@ void engine_reap(struct engine *engine);
 unsigned engine_pending(const struct engine *engine);
 
 /*
+ * From now on what no thread of the pool has begun comes back undone, with -ECANCELED: for an end that cannot wait for a
+ * long queue. What is under way is finished. The engine's thread.
+ */
+void engine_abandon(struct engine *engine);
+
+/*
  * For stores. Each starts one thing for op and makes it pending. engine_run() calls step(op) on a thread of the pool and
  * then finishes op: op->done on the engine's thread. The others call step(op) on the engine's thread with the outcome in
  * op->io_result (bytes, or -errno); the step then starts the next thing or calls engine_finish(). Reads and writes are

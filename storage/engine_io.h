@@ -27,6 +27,7 @@ struct engine {
     uint64_t round;
     struct store_op *_Atomic finished;  /* by other threads, newest first */
     _Atomic unsigned giving;            /* other threads that are about to touch this engine */
+    _Atomic bool abandoned;             /* what waits for a thread is not done any more */
 };
 
 /* An I/O is done: op->io_result is set; runs the step. The engine's thread. */

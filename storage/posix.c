@@ -138,12 +138,27 @@ posix_read_only(struct store *store)
     return fstatfs(store_of(store)->mount_fd, &sfs) == 0 && (sfs.f_flags & ST_RDONLY) != 0;
 }
 
-/* The file system may have turned read-only under us: from now on that is known before anything is tried. */
-static void
-note_read_only(struct store_op *op)
+/*
+ * A file system that has turned read-only under us: from now on that is known before anything is tried. (ext4 may answer
+ * EROFS after an error without being mounted read-only, btrfs does for snapshots, where it is no trouble.)
+ */
+void
+posix_note_error(struct store_op *op)
 {
-    if (op->err == -EROFS && posix_read_only(op->store))
+    bool read_only = op->err == -EROFS && posix_read_only(op->store);
+
+    if (!store_is_disk_error(op->err) || (op->err == -EROFS && !read_only && op_store(op)->has_snapshots))
+        return;
+    if (read_only)
         atomic_store_explicit(&op->store->read_only, true, memory_order_relaxed);
+    store_disk_failed(op->store, op->err);
+}
+
+static void
+note_outcome(struct store_op *op)
+{
+    if (op->err < 0)
+        posix_note_error(op);
 }
 
 /* On a thread of the pool. */
@@ -155,7 +170,7 @@ run_and_learn(struct store_op *op)
 
     memcpy(&run, &op->private[5], sizeof(run));
     run(op);
-    note_read_only(op);
+    note_outcome(op);
     posix_learn(op, started, false);
 }
 
@@ -167,7 +182,7 @@ posix_run(struct store_op *op, void (*run)(struct store_op *op))
     if (posix_runs_inline(op)) {
         started = posix_now_ns();
         run(op);
-        note_read_only(op);
+        note_outcome(op);
         posix_learn(op, started, true);
         return op->err;
     }
@@ -239,6 +254,7 @@ posix_start(struct store_op *op)
     if (kinds[op->kind].blocks)
         return posix_run(op, kinds[op->kind].run);
     kinds[op->kind].run(op);
+    note_outcome(op);
     return op->err;
 }
 
@@ -269,6 +285,7 @@ posix_free(struct store *store)
     if (ps->tree_fd >= 0)
         close(ps->tree_fd);
     pthread_mutex_destroy(&ps->guard_lock);
+    pthread_mutex_destroy(&ps->syncfs_lock);
     free(ps);
 }
 
@@ -440,6 +457,7 @@ posix_new(const struct posix_config *config, struct store **store)
     ps->inline_mode = config->inline_mode;
     ps->tree_fd = -1;
     pthread_mutex_init(&ps->guard_lock, NULL);
+    pthread_mutex_init(&ps->syncfs_lock, NULL);
     posix_writable_init(ps);
     posix_nodes_init(ps, config->max_open);
     init_pace(ps);
@@ -458,6 +476,7 @@ posix_new(const struct posix_config *config, struct store **store)
     if (err < 0)
         goto fail;
     read_fsid(ps, fd, &sfs);
+    ps->has_snapshots = sfs.f_type == BTRFS_SUPER_MAGIC;
     ps->never_waits = sfs.f_type == TMPFS_MAGIC || sfs.f_type == RAMFS_MAGIC;
     atomic_init(&ps->store.read_only, (sfs.f_flags & ST_RDONLY) != 0);
     posix_probe_io(ps, fd);

@@ -6,7 +6,7 @@
 
 struct posix_config {
     const char *path;                   /* directory to serve; absolute, links in it resolved by the caller */
-    unsigned max_open;                  /* files kept open, shared by nobody else */
+    unsigned max_open;                  /* files kept open; twice as many while their data waits for a flush */
     enum { POSIX_INLINE_AUTO, POSIX_INLINE_ON, POSIX_INLINE_OFF } inline_mode;  /* whether name operations run on the worker */
 };
 

@@ -240,28 +240,17 @@ same_time(const struct timespec *a, const struct timespec *b)
     return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* Through what is open for data or entries, else through a descriptor made for it. */
+/* Nothing opens a device or a link to flush it, and an ordinary user not what he may not read: the file system takes it. */
 int
 posix_flush_attr(struct posix_store *ps, struct posix_node *node)
 {
-    int fd, err = 0;
+    int err = -EBADF;
 
+    if (S_ISREG(node->type))
+        return posix_flush_apart(ps, node);
     if (S_ISDIR(node->type))
-        return fsync(node->fd) < 0 && errno != EBADF && errno != EINVAL ? -errno : 0;
-    if (!S_ISREG(node->type)) {
-        /* Nothing opens a device or a link to flush it: its directory's file system takes it along. */
-        return syncfs(ps->mount_fd) < 0 && errno != EBADF ? -errno : 0;
-    }
-    fd = posix_read_fd(ps, node);
-    if (fd == -EACCES)                  /* an ordinary user's file that he may not read himself, any more */
-        return syncfs(ps->mount_fd) < 0 ? -errno : 0;
-    if (fd < 0)
-        return fd;
-    if (fsync(fd) < 0 && errno != EINVAL) {
-        err = -errno;
-        store_renew_verifier(&ps->store);       /* a write-back error is told once: no COMMIT would hear of it any more */
-    }
-    return err;
+        err = posix_fsync(ps, node->fd);
+    return err == -EBADF ? posix_syncfs(ps) : err;
 }
 
 /*

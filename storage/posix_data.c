@@ -18,6 +18,8 @@ static int
 finished(struct store_op *op, int err)
 {
     op->err = err;
+    if (err < 0)
+        posix_note_error(op);
     return err;
 }
 
@@ -191,14 +193,6 @@ posix_read(struct store_op *op)
     return STORE_PENDING;
 }
 
-/* An error of a flush: data that had been taken may be lost, and whoever wrote some must send it again. */
-static int
-flush_failed(struct store_op *op, int err)
-{
-    store_renew_verifier(op->store);
-    return err;
-}
-
 static int
 end_write(struct store_op *op, int err)
 {
@@ -216,8 +210,6 @@ write_flushed(struct store_op *op)
 
     if (err == -EINVAL)
         err = 0;                        /* nothing to flush there; EROFS is another matter: the data cannot get there */
-    if (err < 0)
-        err = flush_failed(op, err);
     end_write(op, err < 0 ? err : 0);
     engine_finish(op);
 }
@@ -227,6 +219,8 @@ static int
 after_write(struct store_op *op, bool pending)
 {
     op->r.write.committed = op->u.write.stable;
+    if (op->sync)
+        posix_note_data(node_of(op->node));
     if (op->sync && op->u.write.stable != STORE_UNSTABLE) {
         posix_flush(op, (int)op->private[P_FD], op->u.write.stable == STORE_DATA_SYNC, write_flushed);
         return STORE_PENDING;
@@ -384,10 +378,15 @@ commit_flushed(struct store_op *op)
 
     if (err == -EINVAL)
         err = 0;
-    if (err < 0)
-        err = flush_failed(op, err);
     end_commit(op, err < 0 ? err : 0);
     engine_finish(op);
+}
+
+/* On a thread of the pool: an ordinary user's own file that he may not read himself, and that is not open any more. */
+static void
+commit_apart(struct store_op *op)
+{
+    end_commit(op, posix_flush_apart(op_store(op), node_of(op->node)));
 }
 
 /* The range is a hint: what lies outside may be flushed too (RFC 1813 3.3.21). */
@@ -402,6 +401,10 @@ posix_commit(struct store_op *op)
     if (err < 0 || !op->sync)
         return end_commit(op, err);
     fd = posix_read_fd(ps, node);
+    if (fd == -EACCES) {
+        engine_run(op->engine, op, commit_apart);
+        return STORE_PENDING;
+    }
     if (fd < 0)
         return end_commit(op, fd);
     posix_flush(op, fd, false, commit_flushed);

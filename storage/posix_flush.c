@@ -5,9 +5,17 @@
  * while one is only prepared join it; those that come while it runs wait for the next, which then answers all of them.
  * The calls may be on different engines: each is continued on its own. (Flushes of different files that run at the same
  * time are put together by the file system's journal.)
+ *
+ * The kernel tells each open description of a write-back error once, those that are opened later only as long as nobody
+ * has been told, and nobody once the inode has left memory. So data that clients may still COMMIT must not lose its
+ * description (posix_unflushed()), a description is asked before it goes (posix_check_writeback()), and whoever else
+ * flushes such a file takes a description of his own (posix_flush_apart()): the error would be his alone.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "storage/posix_private.h"
 
@@ -51,6 +59,7 @@ start_flush(struct store_op *leader)
     node->flush_engine = leader->engine;
     node->flush_round = engine_round(leader->engine);
     node->flush_data_only = only_data;
+    node->flush_covers = atomic_load(&node->data_changes);
     pthread_mutex_unlock(&node->flush_lock);
     atomic_fetch_add_explicit(&leader->store->flushes, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&leader->store->flushed_calls, calls, memory_order_relaxed);
@@ -112,8 +121,13 @@ flush_done(struct store_op *leader)
     struct store_op *batch, *late = NULL, *next_leader;
 
     engine_park(leader);                /* counted like the others of its batch from here on */
-    if (failed)
-        store_renew_verifier(leader->store);    /* before another COMMIT can flush, hear of no error and report the old one */
+    if (result == -ECANCELED)
+        store_renew_verifier(leader->store);
+    else if (failed)
+        posix_flush_failed(op_store(leader), result);   /* before another COMMIT can flush and hear of no error */
+    else
+        store_disk_worked(leader->store);
+    posix_note_flushed(node, node->flush_covers);
     pthread_mutex_lock(&node->flush_lock);
     batch = node->flush_batch;
     if (failed) {
@@ -159,4 +173,70 @@ posix_flush(struct store_op *op, int fd, bool only_data, void (*step)(struct sto
     if (joins)
         atomic_fetch_add_explicit(&op->store->flushed_calls, 1, memory_order_relaxed);
     engine_park(op);
+}
+
+void
+posix_note_data(struct posix_node *node)
+{
+    atomic_fetch_add(&node->data_changes, 1);
+}
+
+bool
+posix_unflushed(struct posix_node *node)
+{
+    return atomic_load(&node->data_changes) != atomic_load(&node->data_flushed);
+}
+
+void
+posix_note_flushed(struct posix_node *node, uint32_t covers)
+{
+    atomic_store(&node->data_flushed, covers);
+}
+
+int
+posix_flush_failed(struct posix_store *ps, int err)
+{
+    store_renew_verifier(&ps->store);
+    store_disk_failed(&ps->store, err);
+    return err;
+}
+
+int
+posix_fsync(struct posix_store *ps, int fd)
+{
+    if (fsync(fd) == 0) {
+        store_disk_worked(&ps->store);
+        return 0;
+    }
+    if (errno == EINVAL)
+        return 0;                       /* nothing that could be flushed */
+    return errno == EBADF ? -EBADF : posix_flush_failed(ps, -errno);
+}
+
+/* An error is told to one of those who ask at once; the others learn of it here. */
+int
+posix_syncfs(struct posix_store *ps)
+{
+    uint32_t failures = atomic_load(&ps->syncfs_failures);
+    int err = 0;
+
+    pthread_mutex_lock(&ps->syncfs_lock);
+    if (syncfs(ps->mount_fd) < 0 && errno != EBADF) {
+        err = posix_flush_failed(ps, -errno);
+        atomic_fetch_add(&ps->syncfs_failures, 1);
+    }
+    pthread_mutex_unlock(&ps->syncfs_lock);
+    return err == 0 && atomic_load(&ps->syncfs_failures) != failures ? -EIO : err;
+}
+
+/*
+ * Waits for pages of a range that no file has, so for none, and then looks at the error (sync_file_range(2)). Errors other
+ * than those of write-back say nothing about the data: a sandbox may forbid the call.
+ */
+void
+posix_check_writeback(struct posix_store *ps, int fd)
+{
+    if (sync_file_range(fd, LLONG_MAX - 4095, 1, SYNC_FILE_RANGE_WAIT_BEFORE) < 0 &&
+        (store_is_disk_error(-errno) || errno == ENOSPC || errno == EDQUOT))
+        posix_flush_failed(ps, -errno);
 }

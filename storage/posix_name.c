@@ -17,11 +17,9 @@
 static int
 flush_dir(struct posix_store *ps, struct posix_node *dir)
 {
-    if (fsync(dir->fd) == 0)
-        return 0;
-    if (errno == EBADF)
-        return syncfs(ps->mount_fd) < 0 ? -errno : 0;
-    return errno == EINVAL ? 0 : -errno;
+    int err = posix_fsync(ps, dir->fd);
+
+    return err == -EBADF ? posix_syncfs(ps) : err;
 }
 
 static int
@@ -190,6 +188,24 @@ resize_existing(struct store_op *op, uint64_t size)
     return err;
 }
 
+/* Whoever made it may be waiting for his flush still, or have been told that it failed. */
+static int
+flush_existing(struct store_op *op, struct posix_node *dir)
+{
+    struct posix_store *ps = op_store(op);
+    struct posix_node *node;
+    int err = 0;
+
+    if (op->u.create.how == STORE_EXCLUSIVE) {          /* its times hold the verifier */
+        err = posix_open(ps, &op->child, &node);
+        if (err == 0) {
+            err = posix_flush_apart(ps, node);
+            posix_put(&node->base);
+        }
+    }
+    return err == 0 ? flush_dir(ps, dir) : err;
+}
+
 /* An existing file under the name of a CREATE: RFC 1813 3.3.8 says when that is a success. */
 static int
 create_existing(struct store_op *op, struct posix_node *dir, const char *name)
@@ -202,13 +218,15 @@ create_existing(struct store_op *op, struct posix_node *dir, const char *name)
     err = find_child(op, dir, name);
     if (err < 0)
         return err;
-    if (S_ISREG(op->child_attr.mode) && op->u.create.how == STORE_UNCHECKED)
-        return op->u.create.set->set_size ? resize_existing(op, op->u.create.set->size) : 0;
-    if (S_ISREG(op->child_attr.mode) && fstatat(dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-        has_verifier(&st, op->u.create.verifier))
-        return 0;
-    op->child.len = 0;
-    return -EEXIST;
+    if (S_ISREG(op->child_attr.mode) && op->u.create.how == STORE_UNCHECKED) {
+        if (op->u.create.set->set_size)
+            err = resize_existing(op, op->u.create.set->size);
+    } else if (!S_ISREG(op->child_attr.mode) || fstatat(dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+               !has_verifier(&st, op->u.create.verifier)) {
+        op->child.len = 0;
+        return -EEXIST;
+    }
+    return err == 0 && op->sync ? flush_existing(op, dir) : err;
 }
 
 /* What a creating call asks for beyond the mode. Owners are given by root alone, quietly left for others (as knfsd). */
@@ -259,15 +277,55 @@ finish_create(struct store_op *op, struct posix_node *dir, int fd, struct stat *
     }
     if (err == 0 && fstat(fd, st) < 0)
         err = -errno;
+    if (err == 0 && exclusive && !has_verifier(st, op->u.create.verifier))
+        return -EOPNOTSUPP;
     if (err == 0)
         err = posix_id_at(ps, fd, "", AT_EMPTY_PATH, st, &op->child);
     if (err == 0 && op->sync) {
-        if ((exclusive || has_extras(set)) && fsync(fd) < 0)
-            err = -errno;
+        if (exclusive || has_extras(set))
+            err = posix_fsync(ps, fd);
         if (err == 0)
             err = flush_dir(ps, dir);
     }
     return err;
+}
+
+/*
+ * A file that has its verifier from the moment it has its name: whoever made it and died, or lost the reply, must find it
+ * again (RFC 1813 3.3.8). It is made without a name, where the file system can do that. Returns a descriptor or -errno.
+ */
+static int
+open_exclusive(const struct store_op *op, const struct posix_node *dir, const char *name)
+{
+    int fd = openat(dir->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), err;
+    struct timespec times[2];
+    char path[32];
+
+    if (fd >= 0) {
+        verifier_times(op->u.create.verifier, times);
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        if (futimens(fd, times) == 0 && linkat(AT_FDCWD, path, dir->fd, name, AT_SYMLINK_FOLLOW) == 0)
+            return fd;
+        err = -errno;
+        close(fd);
+        if (err == -EEXIST)
+            return err;
+    }
+    fd = openat(dir->fd, name, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    return fd < 0 ? -errno : fd;
+}
+
+static int
+open_new(const struct store_op *op, const struct posix_node *dir, const char *name)
+{
+    const struct store_setattr *set = op->u.create.set;
+    int fd;
+
+    if (op->u.create.how == STORE_EXCLUSIVE)
+        return open_exclusive(op, dir, name);
+    fd = openat(dir->fd, name, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+                set->set_mode ? set->mode & 07777 : 0644);
+    return fd < 0 ? -errno : fd;
 }
 
 static int
@@ -276,7 +334,6 @@ create(struct store_op *op, struct posix_node *dir)
     const struct store_setattr *set = op->u.create.set;
     char buffer[STORE_NAME_MAX + 1];
     const char *name = posix_cname(buffer, op->name, op->name_len);
-    mode_t mode = op->u.create.how == STORE_EXCLUSIVE ? 0600 : set->set_mode ? set->mode & 07777 : 0644;
     struct stat st;
     int fd, err = dir_error(dir);
 
@@ -285,10 +342,12 @@ create(struct store_op *op, struct posix_node *dir)
     if (op->u.create.how != STORE_EXCLUSIVE && set->set_size && set->size > INT64_MAX)
         return -EFBIG;
     cred_assume(op->cred);
-    fd = openat(dir->fd, name, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode);
+    fd = open_new(op, dir, name);
     if (fd < 0)
-        return errno == EEXIST ? create_existing(op, dir, name) : -errno;
+        return fd == -EEXIST ? create_existing(op, dir, name) : fd;
     err = finish_create(op, dir, fd, &st);
+    if (err == -EOPNOTSUPP && op->u.create.how == STORE_EXCLUSIVE)
+        unlinkat(dir->fd, name, 0);     /* times here do not hold a verifier: 3.3.8, the client takes GUARDED */
     if (op->child.len == 0) {
         close(fd);
         return err;
@@ -299,31 +358,49 @@ create(struct store_op *op, struct posix_node *dir)
     return err;
 }
 
+/*
+ * Set what an object that is no regular file was not made with. That is a change of its own: on some file systems the flush
+ * of its directory does not take it along.
+ */
+static int
+set_on_made(struct store_op *op, struct posix_node *dir, const char *name, mode_t type, const struct store_setattr *set,
+            bool with_mode)
+{
+    int fd = openat(dir->fd, name, (type == S_IFDIR ? O_RDONLY | O_DIRECTORY : O_PATH) | O_NOFOLLOW | O_CLOEXEC), err = 0;
+    struct stat st;
+
+    if (fd < 0 && errno == EACCES)      /* a directory whose mode does not let him read it */
+        fd = openat(dir->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    /* Somebody who may write here could have put something else under the name. */
+    if (fstat(fd, &st) < 0 || (st.st_mode & S_IFMT) != type ||
+        (cred_mode() == CRED_SWITCH && st.st_uid != op->cred->uid))
+        err = -ESTALE;
+    if (err == 0)
+        err = apply_to_new(op, fd, set, with_mode);
+    if (err == 0 && op->sync) {
+        err = posix_fsync(op_store(op), fd);
+        if (err == -EBADF)
+            err = posix_syncfs(op_store(op));
+    }
+    close(fd);
+    return err;
+}
+
 /* What MKDIR, SYMLINK and MKNOD do after the object is there. */
 static int
 finish_make(struct store_op *op, struct posix_node *dir, const char *name, mode_t type,
             const struct store_setattr *set, bool with_mode)
 {
-    struct posix_store *ps = op_store(op);
-    struct stat st;
-    int fd, err = 0;
+    int err = 0;
 
-    if (with_mode || has_extras(set)) {
-        fd = openat(dir->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0)
-            return -errno;
-        /* Somebody who may write here could have put something else under the name. */
-        if (fstat(fd, &st) < 0 || (st.st_mode & S_IFMT) != type ||
-            (cred_mode() == CRED_SWITCH && st.st_uid != op->cred->uid))
-            err = -ESTALE;
-        if (err == 0)
-            err = apply_to_new(op, fd, set, with_mode);
-        close(fd);
-    }
+    if (with_mode || has_extras(set))
+        err = set_on_made(op, dir, name, type, set, with_mode);
     if (err == 0)
         err = find_child(op, dir, name);
     if (err == 0 && op->sync)
-        err = flush_dir(ps, dir);
+        err = flush_dir(op_store(op), dir);
     return err;
 }
 

@@ -25,6 +25,7 @@
 
 #define ID_SYNTHETIC 0xff
 #define YOUNG_NS 2000000000
+#define FLUSH_AT_ONCE 16                /* idle nodes of a shard that are flushed before the next is looked at */
 #define KERNEL_HANDLE_MAX (STORE_ID_MAX - 1)
 
 struct kernel_handle {
@@ -172,12 +173,25 @@ new_node(struct posix_store *ps, const struct store_id *id, const struct stat *s
     return node;
 }
 
+/* With its descriptor go the errors that it has not told of yet, and those still to come: then clients must send again. */
+static void
+give_up_data(struct posix_store *ps, struct posix_node *node, int io_fd)
+{
+    if (atomic_load(&node->data_changes) == 0)
+        return;
+    if (posix_unflushed(node))
+        store_renew_verifier(&ps->store);
+    else
+        posix_check_writeback(ps, io_fd);
+}
+
 static void
 free_node(struct posix_node *node)
 {
     int io_fd = atomic_load(&node->io_fd), quiet_fd = atomic_load(&node->quiet_fd);
 
     posix_forget_writable(store_of(node->base.store), node);
+    give_up_data(store_of(node->base.store), node, io_fd);
     if (quiet_fd >= 0)
         close(quiet_fd);
     if (io_fd >= 0 && io_fd != node->fd)
@@ -443,10 +457,11 @@ renew_locked(struct node_shard *shard, struct posix_node *node)
 
 /*
  * Close what has not been used for long until at most `max` nodes are left, as far as they are not in use. Nodes that are
- * closed are collected in a list by next_by_id, to be given back without the lock.
+ * closed are collected in a list by next_by_id, to be given back without the lock. Those with data to be flushed go only
+ * when there are more than `hard` nodes.
  */
 static struct posix_node *
-shrink_locked(struct posix_store *ps, struct node_shard *shard, unsigned max, unsigned looks)
+shrink_locked(struct posix_store *ps, struct node_shard *shard, unsigned max, unsigned hard, unsigned looks)
 {
     struct posix_node *closed = NULL, *node = shard->oldest;
 
@@ -456,7 +471,7 @@ shrink_locked(struct posix_store *ps, struct node_shard *shard, unsigned max, un
         if (node->used) {
             node->used = false;
             renew_locked(shard, node);
-        } else if (atomic_load(&node->refs) == 1) {
+        } else if (atomic_load(&node->refs) == 1 && (shard->count > hard || !posix_unflushed(node))) {
             remove_locked(ps, shard, node);
             node->next_by_id = closed;
             closed = node;
@@ -499,7 +514,7 @@ insert(struct posix_store *ps, struct posix_node *node)
         node->next_by_ino = *ino_bucket_of(ino_shard, ino_hash);
         *ino_bucket_of(ino_shard, ino_hash) = node;
         pthread_mutex_unlock(&ino_shard->lock);
-        closed = shrink_locked(ps, shard, ps->shard_max, 2 * shard->count);
+        closed = shrink_locked(ps, shard, ps->shard_max, 2 * ps->shard_max, 2 * shard->count);
     }
     pthread_mutex_unlock(&shard->lock);
     put_list(closed);
@@ -510,31 +525,66 @@ insert(struct posix_store *ps, struct posix_node *node)
     return other;
 }
 
-void
-posix_relieve(struct posix_store *ps)
+/* Half of the nodes, those with data to be flushed only if need be; false: there was none to close. */
+static bool
+close_half(struct posix_store *ps, bool unflushed)
 {
+    bool any = false;
+
     for (size_t i = 0; i < NODE_SHARDS; i++) {
         struct node_shard *shard = &ps->shards[i];
         struct posix_node *closed;
 
         pthread_mutex_lock(&shard->lock);
-        closed = shrink_locked(ps, shard, shard->count / 2, 2 * shard->count);
+        closed = shrink_locked(ps, shard, shard->count / 2, unflushed ? 0 : UINT_MAX, 2 * shard->count);
         pthread_mutex_unlock(&shard->lock);
+        any = any || closed != NULL;
         put_list(closed);
     }
+    return any;
+}
+
+void
+posix_relieve(struct posix_store *ps)
+{
+    if (!close_half(ps, false))
+        close_half(ps, true);
+}
+
+/* Nodes of a locked shard that nobody has used since the last look, but that have data to be flushed; with a reference. */
+static unsigned
+take_unflushed(const struct node_shard *shard, struct posix_node **taken, unsigned max)
+{
+    unsigned count = 0;
+
+    for (struct posix_node *node = shard->oldest; node != NULL && count < max; node = node->newer) {
+        if (!node->used && atomic_load(&node->refs) == 1 && posix_unflushed(node)) {
+            posix_ref(&node->base);
+            taken[count++] = node;
+        }
+    }
+    return count;
 }
 
 void
 posix_close_idle(struct posix_store *ps)
 {
+    struct posix_node *unflushed[FLUSH_AT_ONCE];
+
     for (size_t i = 0; i < NODE_SHARDS; i++) {
         struct node_shard *shard = &ps->shards[i];
         struct posix_node *closed;
+        unsigned count;
 
         pthread_mutex_lock(&shard->lock);
-        closed = shrink_locked(ps, shard, 0, shard->count);     /* one look: what was used since the last one stays */
+        count = take_unflushed(shard, unflushed, FLUSH_AT_ONCE);
+        closed = shrink_locked(ps, shard, 0, UINT_MAX, shard->count);   /* one look: what was used since the last stays */
         pthread_mutex_unlock(&shard->lock);
         put_list(closed);
+        for (unsigned n = 0; n < count; n++) {
+            posix_flush_apart(ps, unflushed[n]);                        /* and closed the next time */
+            posix_put(&unflushed[n]->base);
+        }
     }
 }
 
@@ -619,6 +669,7 @@ posix_forget(struct posix_store *ps, struct posix_node *node)
 
     if (node == ps->root)
         return;
+    posix_note_flushed(node, atomic_load(&node->data_changes));         /* gone with the file */
     shard = shard_of(ps, hash_id(ps, &node->id));
     pthread_mutex_lock(&shard->lock);
     was_in_table = node->in_table;

@@ -72,10 +72,13 @@ struct posix_node {
     _Atomic uint32_t changing;          /* how many are under way */
     _Atomic bool streaming;             /* directories: somebody reads entries from fd */
     uint64_t stream_cookie;             /* where fd stands; the streaming thread's */
-    pthread_mutex_t flush_lock;         /* of the next six; see posix_flush.c */
+    _Atomic uint32_t data_changes;      /* WRITEs whose data a flush has to take along; see posix_flush.c */
+    _Atomic uint32_t data_flushed;      /* how many of them one did */
+    pthread_mutex_t flush_lock;         /* of the next seven; see posix_flush.c */
     bool flushing;
     bool flush_data_only;
     int flush_fd;
+    uint32_t flush_covers;              /* data_changes when it began */
     uint64_t flush_round;               /* of flush_engine: the flush may be joined as long as this lasts */
     struct engine *flush_engine;
     struct store_op *flush_batch, *flush_waiting;
@@ -121,6 +124,7 @@ struct posix_store {
     dev_t dev;
     bool own_mount;                     /* mounts below cannot be entered by name */
     bool by_path;                       /* the kernel does not open handles for us */
+    bool has_snapshots;                 /* parts of it may be read-only (btrfs) */
     bool never_waits;                   /* file data is always in memory (tmpfs) */
     int inline_mode;                    /* enum of posix.h */
     unsigned shard_max;                 /* nodes kept in a shard */
@@ -133,6 +137,8 @@ struct posix_store {
     _Atomic bool janitor_runs;
     bool janitor_ends;
     pthread_mutex_t guard_lock;         /* SETATTR with a guard: compare and change are one */
+    pthread_mutex_t syncfs_lock;        /* see posix_syncfs() */
+    _Atomic uint32_t syncfs_failures;
     struct posix_paths *_Atomic paths;  /* by_path, and where names are kept; else NULL */
     _Atomic uint32_t readaheads;        /* that the pool runs now */
     struct kind_pace pace[2][STORE_KINDS];      /* [op->sync][op->kind] */
@@ -163,6 +169,8 @@ int posix_run(struct store_op *op, void (*run)(struct store_op *op));
 
 /* posix.c: whether a kind may run on the worker now, and what was learnt from one that took so long. */
 bool posix_runs_inline(const struct store_op *op);
+/* posix.c: op->err is an error: whether the disk is in trouble, or has turned read-only. */
+void posix_note_error(struct store_op *op);
 void posix_learn(const struct store_op *op, uint64_t started_ns, bool inline_run);
 uint64_t posix_now_ns(void);
 
@@ -210,6 +218,8 @@ int posix_read_fd(struct posix_store *ps, struct posix_node *node);
 /* One to write with, from now until posix_write_end(). Returns it or -errno (then nothing has begun). Likewise. */
 int posix_write_begin(struct posix_store *ps, struct posix_node *node);
 void posix_write_end(struct posix_node *node);
+/* Flush a file through a descriptor of its own, so that no error is kept from those who wait for a flush. May block. */
+int posix_flush_apart(struct posix_store *ps, struct posix_node *node);
 /* io_fd has been opened for writing; the node is about to be freed; the store begins, ends, is about to be freed. */
 void posix_note_writable(struct posix_store *ps, struct posix_node *node);
 /* There are open nodes: somebody must look at them from time to time. */
@@ -307,6 +317,20 @@ void posix_readdir(struct store_op *op);
 
 /* posix_flush.c: flush the file of op, together with others that wait for that; then step(op) with op->io_result. */
 void posix_flush(struct store_op *op, int fd, bool only_data, void (*step)(struct store_op *op));
+/* Data of a WRITE is in the page cache, and a flush has yet to come. */
+void posix_note_data(struct posix_node *node);
+/* Whether a node must not be closed, since a flush error that is still to come would be lost with it. */
+bool posix_unflushed(struct posix_node *node);
+/* Nothing more is to be flushed: what was written is on disk, or gone with the file. */
+void posix_note_flushed(struct posix_node *node, uint32_t covers);
+/* A flush has failed: clients must send unstable data again. Returns err. */
+int posix_flush_failed(struct posix_store *ps, int err);
+/* Flush something now (fsync(2), fdatasync(2)) and keep the store's accounts. May block. Returns 0 or -errno. */
+int posix_fsync(struct posix_store *ps, int fd);
+/* Flush the whole file system: for what has no descriptor of its own. May block. Returns 0 or -errno. */
+int posix_syncfs(struct posix_store *ps);
+/* Ask for write-back errors that nobody was told of, before a descriptor goes; renews the verifier if there were. */
+void posix_check_writeback(struct posix_store *ps, int fd);
 
 /* posix_data.c; these decide themselves where they run */
 int posix_read(struct store_op *op);

@@ -200,6 +200,70 @@ store_node_type(const struct store *store, const struct store_node *node)
     return store->ops->type(node);
 }
 
+static uint64_t
+monotonic_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+bool
+store_is_disk_error(int err)
+{
+    static const int errors[] = { EIO, EROFS, EUCLEAN, ENODEV, ENOMEDIUM, EREMOTEIO, ENODATA, ESHUTDOWN };
+
+    for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+        if (err == -errors[i])
+            return true;
+    }
+    return false;
+}
+
+void
+store_disk_failed(struct store *store, int err)
+{
+    struct store_disk *disk = &store->disk;
+    int well = 0;
+
+    atomic_fetch_add_explicit(&disk->errors, 1, memory_order_relaxed);
+    atomic_store(&disk->last_ns, monotonic_ns());
+    if (atomic_load(&disk->trouble) != 0)
+        return;
+    atomic_store(&disk->since, (int64_t)time(NULL));
+    if (atomic_compare_exchange_strong(&disk->trouble, &well, err))
+        atomic_store(&disk->news, true);
+}
+
+static void
+leave_trouble(struct store *store)
+{
+    if (atomic_exchange(&store->disk.trouble, 0) != 0)
+        atomic_store(&store->disk.news, true);
+}
+
+void
+store_disk_worked(struct store *store)
+{
+    const struct store_disk *disk = &store->disk;
+
+    if (atomic_load_explicit(&disk->trouble, memory_order_relaxed) == 0)
+        return;
+    if (monotonic_ns() - atomic_load(&disk->last_ns) < STORE_QUIET_S * UINT64_C(1000000000) || store_read_only(store))
+        return;                         /* fsync(2) of a file system that is read-only is a success, too */
+    leave_trouble(store);
+}
+
+bool
+store_disk_news(struct store *store, int *trouble)
+{
+    if (!atomic_load_explicit(&store->disk.news, memory_order_relaxed) || !atomic_exchange(&store->disk.news, false))
+        return false;
+    *trouble = atomic_load(&store->disk.trouble);
+    return true;
+}
+
 bool
 store_read_only(struct store *store)
 {
@@ -209,6 +273,8 @@ store_read_only(struct store *store)
         return false;
     now = store->ops->read_only(store);
     atomic_store_explicit(&store->read_only, now, memory_order_relaxed);
+    if (!now && atomic_load(&store->disk.trouble) == -EROFS)
+        leave_trouble(store);
     return now;
 }
 

@@ -230,6 +230,15 @@ struct store_ops {
     void (*free)(struct store *store);
 };
 
+/* How the disk below a store does; see store_disk_failed(). Any thread. */
+struct store_disk {
+    _Atomic int trouble;                /* -errno of the first error since it last worked; 0: none, all is well */
+    _Atomic int64_t since;              /* when that was, in seconds of CLOCK_REALTIME */
+    _Atomic uint64_t last_ns;           /* the latest error, CLOCK_MONOTONIC */
+    _Atomic uint64_t errors;            /* since the store was made */
+    _Atomic bool news;                  /* trouble has changed, and nobody has told the operator */
+};
+
 struct store {
     const struct store_ops *ops;
     struct store_node *root;            /* held by the store */
@@ -242,6 +251,7 @@ struct store {
     _Atomic bool dontcache;             /* DONTCACHE works here */
     /* Counters since the store was made: flushes of files, and the WRITE and COMMIT calls that they served together. */
     _Atomic uint64_t flushes, flushed_calls;
+    struct store_disk disk;
 };
 
 /*
@@ -343,6 +353,20 @@ bool store_read_only(struct store *store);
 
 /* A fresh write verifier, unlike any before it. Any thread. */
 void store_renew_verifier(struct store *store);
+
+/*
+ * For stores: something has failed on the disk (err), or has got there. The first error puts the store in trouble; it is
+ * out of it when a flush succeeds STORE_QUIET_S after the last error, or when a file system that had turned read-only can
+ * be written again. store_is_disk_error() tells such errors from those that are answers, as ENOENT and ENOSPC. Any
+ * thread.
+ */
+#define STORE_QUIET_S 5
+bool store_is_disk_error(int err);
+void store_disk_failed(struct store *store, int err);
+void store_disk_worked(struct store *store);
+
+/* Whether there is something to tell the operator: once for each change of disk.trouble, whose value now is in *trouble. */
+bool store_disk_news(struct store *store, int *trouble);
 
 /* End a store that nobody uses any more: no operation under way, no reference held. */
 void store_free(struct store *store);

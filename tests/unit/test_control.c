@@ -110,6 +110,24 @@ status_tells_what_the_server_is(void **state)
 }
 
 static void
+status_names_an_export_whose_disk_fails(void **state)
+{
+    struct ctl_rig *rig = *state;
+    struct exports *set = server_exports(rig->srv->server);
+    const json_t *degraded = json_object_get(ctl_must(rig, ctl_command(rig, "status", NULL)), "degraded");
+
+    assert_int_equal(json_array_size(degraded), 0);
+    store_disk_failed(set->list[0].store, -EIO);
+    exports_put(set);
+    degraded = json_object_get(ctl_must(rig, ctl_command(rig, "status", NULL)), "degraded");
+    assert_int_equal(json_array_size(degraded), 1);
+    assert_string_equal(ctl_text(json_array_get(degraded, 0), "path"), rig->srv->export);
+    assert_string_equal(ctl_text(json_array_get(degraded, 0), "error"), strerror(EIO));
+    assert_int_equal(ctl_number(json_array_get(degraded, 0), "errors"), 1);
+    assert_int_equal(ctl_number(ctl_must(rig, ctl_command(rig, "stats", NULL)), "disk_errors"), 1);
+}
+
+static void
 stats_count_calls_by_procedure_and_outcome(void **state)
 {
     struct ctl_rig *rig = *state;
@@ -380,6 +398,7 @@ main(void)
         CTL_TEST(each_command_answers),
         CTL_TEST(results_are_printed_for_people),
         CTL_TEST(status_tells_what_the_server_is),
+        CTL_TEST(status_names_an_export_whose_disk_fails),
         CTL_TEST(stats_count_calls_by_procedure_and_outcome),
         cmocka_unit_test(each_status_has_a_place_among_the_counters),
         CTL_TEST(settings_are_shown_with_what_may_be_changed),

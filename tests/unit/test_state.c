@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "server/state.h"
@@ -149,6 +150,66 @@ a_torn_or_foreign_key_is_refused_and_left_alone(void **state)
         assert_int_equal(stat(key_file, &after), 0);
         assert_true(before.st_ino == after.st_ino && before.st_size == after.st_size);
     }
+}
+
+static void
+a_key_torn_at_any_length_is_refused_and_left_alone(void **state)
+{
+    static const char whole[] = "00112233445566778899aabbccddeeff\n";
+    char torn[sizeof(whole)] = "";
+    struct stat before, after;
+
+    (void)state;
+    for (size_t len = 0; len < strlen(whole); len++) {
+        memcpy(torn, whole, len);
+        torn[len] = '\0';
+        write_key(torn, 0600);
+        assert_int_equal(stat(key_file, &before), 0);
+        assert_refused(-EBADMSG, key_file, "is not a handle key");
+        assert_int_equal(stat(key_file, &after), 0);
+        assert_true(before.st_ino == after.st_ino && (size_t)after.st_size == len);
+    }
+}
+
+static bool
+exists(const char *name)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    return access(path, F_OK) == 0;
+}
+
+static void
+make_old(const char *name, time_t age)
+{
+    struct timespec times[2] = { { .tv_sec = time(NULL) - age }, { .tv_sec = time(NULL) - age } };
+    char path[128];
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(futimens(fd, times), 0);
+    close(fd);
+}
+
+static void
+what_a_crash_left_half_written_is_removed_later(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(dir, 0700), 0);
+    make_old(".handle-key.0123abcd", 7200);
+    make_old(".mounts.0123abce", 7200);
+    make_old(".mounts.0123abcf", 60);           /* somebody may be at it */
+    make_old(".profile", 7200);                 /* none of ours */
+    make_old("mounts.0123abcd", 7200);
+    state_close(must_open());
+    assert_false(exists(".handle-key.0123abcd"));
+    assert_false(exists(".mounts.0123abce"));
+    assert_true(exists(".mounts.0123abcf"));
+    assert_true(exists(".profile"));
+    assert_true(exists("mounts.0123abcd"));
 }
 
 static void
@@ -356,6 +417,8 @@ main(void)
         in_fresh_directory(another_directory_has_another_key),
         in_fresh_directory(a_key_is_read_as_it_is_written),
         in_fresh_directory(a_torn_or_foreign_key_is_refused_and_left_alone),
+        in_fresh_directory(a_key_torn_at_any_length_is_refused_and_left_alone),
+        in_fresh_directory(what_a_crash_left_half_written_is_removed_later),
         in_fresh_directory(a_key_that_others_may_read_is_refused),
         in_fresh_directory(a_key_of_another_user_is_refused),
         in_fresh_directory(a_key_that_is_no_plain_file_is_refused),
