@@ -15,6 +15,7 @@ build_needs=(
     "header ev.h|libev-dev|libev-devel|libev-dev|libev"
     "module inih|libinih-dev|inih-devel|inih-dev|libinih"
     "module jansson|libjansson-dev|jansson-devel|jansson-dev|jansson"
+    "module libseccomp|libseccomp-dev|libseccomp-devel|libseccomp-dev|libseccomp"
     "module blkid|libblkid-dev|libblkid-devel|util-linux-dev|util-linux"
 )
 

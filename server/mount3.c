@@ -349,13 +349,23 @@ begin_walk(struct mount3_call *call, int err)
     return walk(call);
 }
 
-/* On a thread of the pool. */
 static void
-look_for_mount(struct store_op *op)
+has_looked(struct loop_message *message)
 {
-    const struct mount3_call *call = (struct mount3_call *)((char *)op - offsetof(struct mount3_call, op));
+    struct mount3_call *call = (struct mount3_call *)((char *)message - offsetof(struct mount3_call, looked));
 
-    op->err = mount_point_here(call->mount_point) ? 0 : -ENOENT;
+    go(call, call->is_mounted ? 0 : -ENOENT);
+}
+
+/* Not on a thread that acts for callers: those find nothing by path. */
+static void
+look_for_mount(struct pool_work *work)
+{
+    struct mount3_call *call = (struct mount3_call *)((char *)work - offsetof(struct mount3_call, look));
+
+    call->is_mounted = mount_point_here(call->mount_point);
+    call->looked.run = has_looked;
+    loop_post(call->rpc.transport->loop, &call->looked);
 }
 
 static void
@@ -376,10 +386,12 @@ mount_from_export(struct mount3_call *call)
     call->op.sync = false;
     call->op.done = op_done;
     call->step = begin_walk;
-    if (call->mount_point != NULL)
-        engine_run(call->op.engine, &call->op, look_for_mount);
-    else
+    if (call->mount_point == NULL) {
         go(call, 0);
+        return;
+    }
+    call->look.run = look_for_mount;
+    pool_submit(call->worker->shared->paths, &call->look, &call->look, 1);
 }
 
 static void

@@ -41,6 +41,7 @@ start_hosts(struct server *server, const struct hosts_source *source)
     const struct hosts_config config = {
         .source = source,
         .log = &server->log,
+        .sandbox = server->sandbox,
         .entries = settings->host_cache,
         .ttl_ms = settings->host_ttl * UINT64_C(1000),
         .stale_ms = settings->host_stale * UINT64_C(1000),
@@ -61,6 +62,7 @@ start_groups(struct server *server, const struct groups_source *source)
     const struct groups_config config = {
         .source = source,
         .log = &server->log,
+        .sandbox = server->sandbox,
         .entries = settings->groups_cache,
         .ttl_ms = settings->groups_ttl * UINT64_C(1000),
         .waiting = WAITING_MAX,
@@ -68,6 +70,28 @@ start_groups(struct server *server, const struct groups_source *source)
     };
 
     return groups_new(&config, &server->groups);
+}
+
+static void
+enter_calls(void *context)
+{
+    if (sandbox_enter(context, SANDBOX_CALLS) < 0)
+        abort();                        /* sandbox_new() has tried it */
+}
+
+static void
+enter_lookup(void *context)
+{
+    if (sandbox_enter(context, SANDBOX_LOOKUP) < 0)
+        abort();
+}
+
+static int
+start_pools(struct server *server)
+{
+    int err = pool_new_with(server->settings.threads, enter_calls, server->sandbox, &server->pool);
+
+    return err < 0 ? err : pool_new_with(1, enter_lookup, server->sandbox, &server->paths);
 }
 
 static unsigned
@@ -138,6 +162,8 @@ set_up_shared(struct server *server)
     shared->hosts = server->hosts;
     shared->groups = server->groups;
     shared->pool = server->pool;
+    shared->paths = server->paths;
+    shared->sandbox = server->sandbox;
     shared->drc = server->drc;
     shared->programs = programs;
     shared->nprograms = sizeof(programs) / sizeof(programs[0]);
@@ -296,6 +322,7 @@ open_control(struct server *server, char *error, size_t error_size)
         .server = server,
         .dir = state_dir(server->state),
         .log = &server->log,
+        .sandbox = server->sandbox,
         .idle_ms = CONTROL_IDLE_MS,
     };
 
@@ -316,13 +343,16 @@ start(struct server *server, const struct server_config *config, char *error, si
     err = mount_list_new(server->settings.mount_list, server->state, &server->mounts);
     if (err < 0)
         return server_explain(err, "the MOUNT list", error, error_size);
+    err = sandbox_new(server->settings.sandbox, &server->log, &server->sandbox, error, error_size);
+    if (err < 0)
+        return err;
     err = start_hosts(server, config->hosts);
     if (err < 0)
         return server_explain(err, "the thread for host names", error, error_size);
     err = start_groups(server, config->groups);
     if (err < 0)
         return server_explain(err, "the thread for groups of users", error, error_size);
-    err = pool_new(server->settings.threads, &server->pool);
+    err = start_pools(server);
     if (err < 0)
         return server_explain(err, "the pool of threads", error, error_size);
     err = open_drc(server);
@@ -417,8 +447,8 @@ server_free(struct server *server)
     hosts_free(server->hosts);
     listen_close(&server->mount_sockets);
     listen_close(&server->nfs_sockets);
-    if (server->pool != NULL)
-        pool_free(server->pool);
+    pool_free(server->pool);
+    pool_free(server->paths);
     drc_free(server->drc);
     if (server->mounts != NULL && mount_list_save(server->mounts, server->state) < 0)
         log_warn(&server->log, "the MOUNT list cannot be kept in %s", state_dir(server->state));
@@ -427,6 +457,7 @@ server_free(struct server *server)
     exports_put(server->exports);
     if (server->state != NULL)
         state_close(server->state);
+    sandbox_free(server->sandbox);
     server_source_fini(&server->source);
     free(server->warnings);
     settings_fini(&server->settings);

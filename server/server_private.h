@@ -14,6 +14,7 @@
 #include "server/control.h"
 #include "server/mount_list.h"
 #include "server/mount_watch.h"
+#include "server/sandbox.h"
 #include "server/server.h"
 #include "server/state.h"
 #include "server/worker.h"
@@ -40,7 +41,9 @@ struct server {
     struct mount_list *mounts;
     struct hosts *hosts;
     struct groups *groups;
+    struct sandbox *sandbox;            /* NULL: its threads give up nothing */
     struct pool *pool;
+    struct pool *paths;                 /* one thread that may look at any path */
     struct drc *drc;                    /* NULL: drc_entries is 0 */
     uint64_t started_ms;                /* CLOCK_MONOTONIC */
     struct worker_shared shared;

@@ -14,6 +14,7 @@
 
 enum setting_rpcbind { RPCBIND_AUTO, RPCBIND_SYSTEM, RPCBIND_OFF };
 enum setting_engine { SETTING_ENGINE_AUTO, SETTING_ENGINE_URING, SETTING_ENGINE_POOL };
+enum setting_sandbox { SETTING_SANDBOX_AUTO, SETTING_SANDBOX_ON, SETTING_SANDBOX_OFF };
 enum setting_inline { SETTING_INLINE_AUTO, SETTING_INLINE_ON, SETTING_INLINE_OFF };
 
 struct setting;
@@ -46,6 +47,7 @@ struct settings {
     uint32_t host_stale;                /* seconds after which it is given up when no other can be had */
     uint64_t memory_bytes;              /* a memory: export's size */
     uint64_t memory_files;
+    enum setting_sandbox sandbox;
     uint32_t log_level;                 /* enum log_level */
     uint32_t log_limit;                 /* lines of one kind in ten seconds (LOG_WINDOW_MS); 0: all */
     char *state_dir;                    /* owned; NULL: the default of the user */

@@ -23,6 +23,7 @@
 static const char *const rpcbind_words[] = { "auto", "system", "off", NULL };
 static const char *const engine_words[] = { "auto", "uring", "pool", NULL };
 static const char *const inline_words[] = { "auto", "on", "off", NULL };
+static const char *const sandbox_words[] = { "auto", "on", "off", NULL };
 static const char *const log_level_words[] = { "error", "warn", "info", "debug", NULL };
 
 const struct setting settings_table[] = {
@@ -92,6 +93,9 @@ const struct setting settings_table[] = {
       .help = "What fits into a memory: export." },
     { "memory_files", NUMBER(memory_files, "files", 1, 1000000000), .initial = "1000000",
       .help = "How many files and directories fit into a memory: export." },
+    { "sandbox", CHOICE(sandbox, sandbox_words), .initial = "auto",
+      .help = "Whether threads give up the capabilities, system calls and paths that they do not need: auto as far as this "
+              "machine lets them, on not without all of it, off nothing." },
     { "log_level", CHOICE(log_level, log_level_words), .initial = "info", .live = true,
       .help = "What is told on standard error: errors alone, or also warnings, notices, and each refused call." },
     { "log_limit", NUMBER(log_limit, "lines", 0, 1000000), .initial = "100", .live = true,

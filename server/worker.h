@@ -27,6 +27,7 @@
 struct groups;
 struct hosts;
 struct mount_list;
+struct sandbox;
 
 /* What all workers of a server use; set up before the first one is made, and outlives them. */
 struct worker_shared {
@@ -38,6 +39,8 @@ struct worker_shared {
     struct hosts *hosts;                /* what names in the exports mean */
     struct groups *groups;              /* which groups users are in */
     struct pool *pool;                  /* threads that may block */
+    struct pool *paths;                 /* likewise, and find files by path */
+    const struct sandbox *sandbox;      /* NULL: none */
     struct transport_shared transport;
     const struct program *const *programs;
     size_t nprograms;

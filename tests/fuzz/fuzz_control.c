@@ -17,6 +17,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #define ANSWERS_MAX (4 << 20)           /* bytes */
+#define INPUTS_PER_SERVER 100           /* what they have added and changed is gone then */
 
 const char fuzz_name[] = "control";
 
@@ -48,6 +49,7 @@ static void
 stop(void)
 {
     server_free(server);
+    server = NULL;
     nftw(dir, remove_one, 8, FTW_PHYS | FTW_DEPTH);
 }
 
@@ -75,7 +77,6 @@ start(void)
     config.log = (struct log){ .level = LOG_ERROR_LEVEL, .fd = -1 };
     require(server_new(&config, &server, error, sizeof(error)) == 0, error);
     settings_fini(&settings);
-    atexit(stop);
 }
 
 static void
@@ -129,11 +130,17 @@ count_answers(void)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static unsigned inputs;
     size_t lines = 0;
     int fd;
 
-    if (server == NULL)
+    if (inputs == 0)
+        atexit(stop);
+    if (inputs++ % INPUTS_PER_SERVER == 0) {
+        if (server != NULL)
+            stop();
         start();
+    }
     for (size_t i = 0; i < size; i++)
         lines += data[i] == '\n';
     if (lines > 64)
