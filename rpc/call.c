@@ -133,6 +133,7 @@ call_alloc(struct call *call, size_t size)
 void
 call_expect(struct call *call, size_t bytes)
 {
+    client_hold(call->source->client, bytes, call->expected);
     call->source->expected_bytes += bytes - call->expected;
     call->expected = bytes;
 }
@@ -152,7 +153,9 @@ call_deliver(struct call *call, struct buf *buf, const uint8_t *data, size_t len
     }
     stat_add(&transport->stats.calls, 1);
     call->request = buf_ref(buf);
+    source->has_called = true;
     source->outstanding++;
+    client_count_call(source->client, true);
     transport->outstanding++;
     switch (kind) {
     case MESSAGE_RPC_MISMATCH:
@@ -180,7 +183,9 @@ call_end(struct call *call)
     if (source->replying == call)
         source->replying = NULL;
     source->outstanding--;
+    client_count_call(source->client, false);
     source->expected_bytes -= call->expected;
+    client_hold(source->client, 0, call->expected);
     call->transport->outstanding--;
     call_free(call);
     source_dirty(source);

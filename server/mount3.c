@@ -23,6 +23,7 @@
 #include "xdr/mount3.h"
 
 #define MNT_REPLY_MAX (4 + 4 + FHSIZE3 + 4 + 4)         /* bytes: status, handle, one flavour */
+#define UDP_LIST_MAX 1024               /* bytes of a list that go into a datagram */
 #define LOGGED_PATH 256                 /* bytes of a path, quoted, that go to the log */
 
 /* What a step returns once the call is over: nothing is left to be done. */
@@ -435,6 +436,23 @@ umntall(struct mount3_call *call)
     reply_void(call);
 }
 
+/*
+ * Whether a list of `bytes` with its end may be sent. A datagram's source may be forged: whoever is named there must not get
+ * a flood of what he has not asked for, and a list cut short would tell less than there is. He can ask over TCP.
+ */
+static bool
+may_list(const struct mount3_call *call, size_t bytes)
+{
+    return call->rpc.stream || bytes + 4 <= UDP_LIST_MAX;
+}
+
+static void
+refuse_list(struct mount3_call *call)
+{
+    release(call);
+    call_reply_error(&call->rpc, CALL_SYSTEM_ERR, 0, 0);
+}
+
 /* Begin a reply that holds a list of `bytes` with its end, or what may be sent of it. */
 static struct wire_out *
 begin_list(struct mount3_call *call, size_t bytes)
@@ -484,6 +502,10 @@ dump(struct mount3_call *call)
     size_t bytes = 0;
 
     mount_list_walk(mounts, count_mount, &bytes);
+    if (!may_list(call, bytes)) {
+        refuse_list(call);
+        return;
+    }
     out = begin_list(call, bytes);
     if (out != NULL) {
         mount_list_walk(mounts, put_mount, out);        /* one that came in between finds no room */
@@ -530,6 +552,10 @@ list_exports(struct mount3_call *call)
 
     for (size_t i = 0; i < set->count; i++)
         bytes += export_bytes(&set->list[i]);
+    if (!may_list(call, bytes)) {
+        refuse_list(call);
+        return;
+    }
     out = begin_list(call, bytes);
     if (out != NULL) {
         for (size_t i = 0; i < set->count; i++) {

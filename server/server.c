@@ -19,6 +19,7 @@
 #define RECORD_MAX ((4u << 20) + (64u << 10))           /* bytes: the largest wtmax, and what is around it */
 #define REPLIES_MAX ((uint64_t)32 << 20)                /* bytes of replies to come, or that wait for one client ... */
 #define REPLIES_SHARE 8                                 /* ... but not more than this part of all memory */
+#define CLIENT_SHARE 4                  /* of all connections, and of the memory, that one client may have */
 #define WAITING_MAX 1024                /* calls that wait for host names, or for groups */
 #define WAITING_EACH_MAX 128            /* for one answer: a client's burst, and room for others while it is slow */
 #define LOGGED_EXPORTS 8                /* named in the line at the start */
@@ -149,9 +150,10 @@ choose_connections(const struct server *server)
     return (uint32_t)MAX(limit.rlim_cur / 4, 1);
 }
 
-static void
+static int
 set_up_shared(struct server *server)
 {
+    uint32_t connections = choose_connections(server), share = server->settings.client_connections;
     const struct settings *settings = &server->settings;
     struct worker_shared *shared = &server->shared;
 
@@ -170,13 +172,18 @@ set_up_shared(struct server *server)
     shared->call_size = MAX(sizeof(struct nfs3_call), sizeof(struct mount3_call));
     shared->transport.limits = (struct transport_limits){
         .record_bytes = RECORD_MAX,
+        .calls_per_client = settings->calls_per_client,
         .calls_per_conn = settings->calls_per_connection,
+        .bytes_per_client = settings->max_memory / CLIENT_SHARE,
         .reply_bytes_per_conn = MIN(REPLIES_MAX, server->settings.max_memory / REPLIES_SHARE),
-        .connections = choose_connections(server),
+        .connections = connections,
+        .idle_ms = settings->idle_timeout * UINT64_C(1000),
+        .keepalive_s = settings->keepalive,
         .socket_buffer = settings->socket_buffer,
         .udp_buffer = settings->udp_buffer,
     };
     shared->transport.budget.max_bytes = settings->max_memory;
+    return clients_new(share != 0 ? share : MAX(connections / CLIENT_SHARE, 1), &shared->transport.clients);
 }
 
 static int
@@ -363,7 +370,9 @@ start(struct server *server, const struct server_config *config, char *error, si
         err = open_control(server, error, error_size);
     if (err < 0)
         return err;
-    set_up_shared(server);
+    err = set_up_shared(server);
+    if (err < 0)
+        return server_explain(err, "the table of clients", error, error_size);
     err = start_workers(server, workers, error, error_size);
     if (err < 0)
         return err;
@@ -443,6 +452,7 @@ server_free(struct server *server)
     if (server->groups != NULL)
         groups_stop(server->groups);    /* or for a directory service */
     stop_workers(server);
+    clients_free(server->shared.transport.clients);
     groups_free(server->groups);
     hosts_free(server->hosts);
     listen_close(&server->mount_sockets);

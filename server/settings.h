@@ -32,7 +32,11 @@ struct settings {
     uint32_t rtmax, wtmax, dtpref;      /* bytes; 4 KiB to 4 MiB (dtpref to 1 MiB) */
     uint64_t max_memory;                /* bytes of buffers in the whole server */
     uint32_t max_connections;
+    uint32_t client_connections;        /* of one client; 0: a quarter of max_connections */
+    uint32_t idle_timeout;              /* seconds; 0: never */
+    uint32_t keepalive;                 /* seconds; 0: the kernel's own */
     uint32_t calls_per_connection;
+    uint32_t calls_per_client;
     uint32_t fd_cache;                  /* files kept open per export; 0: a part of RLIMIT_NOFILE */
     uint32_t socket_buffer;             /* bytes; 0: the kernel tunes it */
     uint32_t udp_buffer;                /* bytes */
