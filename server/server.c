@@ -20,6 +20,7 @@
 #define REPLIES_MAX ((uint64_t)32 << 20)                /* bytes of replies to come, or that wait for one client ... */
 #define REPLIES_SHARE 8                                 /* ... but not more than this part of all memory */
 #define CLIENT_SHARE 4                  /* of all connections, and of the memory, that one client may have */
+#define CLIENT_LEAST 16                 /* connections that he may have in any case */
 #define WAITING_MAX 1024                /* calls that wait for host names, or for groups */
 #define WAITING_EACH_MAX 128            /* for one answer: a client's burst, and room for others while it is slow */
 #define LOGGED_EXPORTS 8                /* named in the line at the start */
@@ -183,7 +184,7 @@ set_up_shared(struct server *server)
         .udp_buffer = settings->udp_buffer,
     };
     shared->transport.budget.max_bytes = settings->max_memory;
-    return clients_new(share != 0 ? share : MAX(connections / CLIENT_SHARE, 1), &shared->transport.clients);
+    return clients_new(share != 0 ? share : MAX(connections / CLIENT_SHARE, CLIENT_LEAST), &shared->transport.clients);
 }
 
 static int

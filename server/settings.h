@@ -32,7 +32,7 @@ struct settings {
     uint32_t rtmax, wtmax, dtpref;      /* bytes; 4 KiB to 4 MiB (dtpref to 1 MiB) */
     uint64_t max_memory;                /* bytes of buffers in the whole server */
     uint32_t max_connections;
-    uint32_t client_connections;        /* of one client; 0: a quarter of max_connections */
+    uint32_t client_connections;        /* of one client; 0: a quarter of max_connections, 16 at least */
     uint32_t idle_timeout;              /* seconds; 0: never */
     uint32_t keepalive;                 /* seconds; 0: the kernel's own */
     uint32_t calls_per_connection;

@@ -62,7 +62,7 @@ const struct setting settings_table[] = {
       .help = "TCP connections that may be open at once." },
     { "client_connections", NUMBER(client_connections, "", 0, 1000000), .initial = "0",
       .help = "TCP connections that one client may have, which is an IPv4 address or an IPv6 network of 64 bits; 0 is a "
-              "quarter of max_connections." },
+              "quarter of max_connections, and 16 at least." },
     { "idle_timeout", NUMBER(idle_timeout, "seconds", 0, 86400), .initial = "360",
       .help = "A TCP connection without a call under way that has moved no byte for so long is closed; 0 closes none. "
               "Clients connect again when they have something to ask." },
