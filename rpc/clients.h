@@ -23,7 +23,7 @@ struct client {
     uint32_t connections;
     uint32_t refs;
     _Atomic uint64_t held_bytes;        /* of buffers, as far as client_hold() was told */
-    _Atomic uint32_t calls;             /* under way */
+    _Atomic uint32_t calls;             /* under way, as of the last turn of each worker */
 };
 
 /* At most `max` connections for each. Returns 0 or -errno. */
@@ -53,12 +53,12 @@ client_hold(struct client *client, uint64_t more, uint64_t less)
         atomic_fetch_add_explicit(&client->held_bytes, more - less, memory_order_relaxed);
 }
 
-/* One call of his begins, or is over. */
+/* So many calls of his have begun, and so many are over. */
 static inline void
-client_count_call(struct client *client, bool begins)
+client_count_calls(struct client *client, uint32_t begun, uint32_t over)
 {
-    if (client != NULL)
-        atomic_fetch_add_explicit(&client->calls, begins ? 1 : UINT32_MAX, memory_order_relaxed);
+    if (client != NULL && begun != over)
+        atomic_fetch_add_explicit(&client->calls, begun - over, memory_order_relaxed);
 }
 
 static inline uint32_t

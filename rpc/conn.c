@@ -48,7 +48,8 @@ struct conn {
     bool eof;                           /* the client has sent all it will */
     unsigned starved_times;
     uint64_t moved_bytes;               /* either way since conn_stalled() */
-    uint64_t held_bytes;                /* that its client was told to hold for it */
+    uint64_t held_bytes;                /* that its client was told of */
+    uint32_t held_calls;                /* likewise */
 
     struct record record;
     struct buf *in;
@@ -95,16 +96,22 @@ rest_output(struct conn *conn)
         send_queue_rest(&conn->out);
 }
 
-/* Tell its client what it holds for him: replies that he has not taken, and a buffer for a large record. */
+/*
+ * Tell its client what it holds for him: replies that he has not taken, a buffer for a large record, calls. Once a turn, not
+ * for each call, since all workers share what is counted.
+ */
 static void
 hold(struct conn *conn)
 {
     uint64_t bytes = conn->out.bytes;
+    uint32_t calls = conn->source.outstanding;
 
     if (conn->in != NULL && conn->in->capacity > LARGE_INPUT)
         bytes += conn->in->capacity;
     client_hold(conn->source.client, bytes, conn->held_bytes);
+    client_count_calls(conn->source.client, calls, conn->held_calls);
     conn->held_bytes = bytes;
+    conn->held_calls = calls;
 }
 
 /* He has his share of the memory, or of the calls: what is under way for him goes on, and nothing new begins. */
@@ -145,6 +152,7 @@ conn_free(struct call_source *source)
     struct conn *conn = conn_of(source);
 
     send_queue_fini(&conn->out);
+    hold(conn);                         /* calls that outlived the connection are over */
     clients_put(source->transport->private->shared->clients, source->client);
     free(conn);
 }

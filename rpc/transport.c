@@ -19,7 +19,7 @@
 
 #define STARVED_RETRY_MS 10
 #define STALLED_MS 5000                 /* between two looks for clients that sit on memory while it is tight */
-#define CLOSE_LOOKS 1024                /* at idle connections, for one that may be closed */
+#define CLOSE_LOOKS 1024                /* at connections, for one that may be closed */
 #define IDLE_LOOKS 8                    /* in idle_ms */
 #define PIPES_MAX 64
 
@@ -95,12 +95,12 @@ source_close_idle(struct transport *transport, const struct sockaddr *client)
     unsigned looks = CLOSE_LOOKS;
 
     TAILQ_FOREACH(source, &transport->private->open, all) {
+        if (looks-- == 0 || (longest != NULL && !longest->has_called))
+            break;
         if (!source->ops->idle(source) || (client != NULL && !clients_is(source->client, client)))
             continue;
         if (longest == NULL || !source->has_called)
             longest = source;
-        if (!longest->has_called || looks-- == 0)
-            break;
     }
     if (longest == NULL)
         return false;

@@ -71,7 +71,7 @@ const struct setting settings_table[] = {
               "is given up after twice the time; 0 leaves this to the kernel." },
     { "calls_per_connection", NUMBER(calls_per_connection, "", 1, 65536), .initial = "1024",
       .help = "Calls of one connection that may be under way; at this bound it is not read from." },
-    { "calls_per_client", NUMBER(calls_per_client, "", 1, 1000000), .initial = "2048",
+    { "calls_per_client", NUMBER(calls_per_client, "", 16, 1000000), .initial = "2048",
       .help = "Calls of one client that may be under way over all of his TCP connections; at this bound none of them is "
               "read from, so that others need not wait behind him." },
     { "fd_cache", NUMBER(fd_cache, "files", 0, 1000000), .initial = "0",

@@ -89,13 +89,13 @@ what_is_held_after_the_connection_is_closed_still_counts(void **state)
     assert_int_equal(clients_new(1, &clients), 0);
     assert_int_equal(enter(clients, "192.0.2.1", &first), 0);
     client_hold(first, 1000, 0);
-    client_count_call(first, true);
+    client_count_calls(first, 1, 0);
     clients_leave(clients, first);
     assert_int_equal(enter(clients, "192.0.2.1", &second), 0);
     assert_int_equal(client_held(second), 1000);
     assert_int_equal(client_calls(second), 1);
     client_hold(first, 0, 1000);
-    client_count_call(first, false);
+    client_count_calls(first, 0, 1);
     clients_put(clients, first);
     assert_int_equal(client_held(second), 0);
     assert_int_equal(client_calls(second), 0);
