@@ -2,8 +2,8 @@
  * rpc/buf.c - pooled buffers.
  *
  * There are four sizes to each power of two. A pool keeps what is given back, newest first (its pages are warm), up to
- * a share of the budget; beyond it, when the budget is used up, and when it has not been needed for a while, memory goes back
- * to the system.
+ * a share of the budget; beyond it, when the budget is used up, and when it has not been needed for a while, memory goes
+ * back to the system.
  */
 #include "rpc/buf.h"
 

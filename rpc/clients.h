@@ -34,7 +34,8 @@ void clients_free(struct clients *clients);
 
 /*
  * One more connection of this client, and a reference to him. Returns 0; -EUSERS when he has as many as he may, -ENOMEM.
- * *client is NULL for addresses of other families, which are not counted, and where clients is NULL: there is no bound then.
+ * *client is NULL for addresses of other families, which are not counted, and where clients is NULL: there is no bound
+ * then.
  */
 int clients_enter(struct clients *clients, const struct sockaddr *peer, struct client **client);
 

@@ -97,8 +97,8 @@ rest_output(struct conn *conn)
 }
 
 /*
- * Tell its client what it holds for him: replies that he has not taken, a buffer for a large record, calls. Once a turn, not
- * for each call, since all workers share what is counted.
+ * Tell its client what it holds for him: replies that he has not taken, a buffer for a large record, calls. Once a turn,
+ * not for each call, since all workers share what is counted.
  */
 static void
 hold(struct conn *conn)

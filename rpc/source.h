@@ -86,8 +86,8 @@ void source_used(struct call_source *source);
 /* It has moved a byte either way. */
 void source_moved(struct call_source *source);
 /*
- * Close the one that has been idle for longest, if there is one; rather one that has never called. client: only of his; NULL:
- * of anybody's.
+ * Close the one that has been idle for longest, if there is one; rather one that has never called. client: only of his;
+ * NULL: of anybody's.
  */
 bool source_close_idle(struct transport *transport, const struct sockaddr *client);
 void source_ready(struct call_source *source);

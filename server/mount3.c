@@ -437,8 +437,8 @@ umntall(struct mount3_call *call)
 }
 
 /*
- * Whether a list of `bytes` with its end may be sent. A datagram's source may be forged: whoever is named there must not get
- * a flood of what he has not asked for, and a list cut short would tell less than there is. He can ask over TCP.
+ * Whether a list of `bytes` with its end may be sent. A datagram's source may be forged: whoever is named there must not
+ * get a flood of what he has not asked for, and a list cut short would tell less than there is. He can ask over TCP.
  */
 static bool
 may_list(const struct mount3_call *call, size_t bytes)

@@ -1,7 +1,7 @@
 /*
- * server/mount_list.c - the MOUNT list: a bounded queue with two tables to find entries by, their host and path together and
- * their host alone, so that no call goes through all of it; and a file "mounts" of records "HOST PATH", each with a NUL
- * behind it.
+ * server/mount_list.c - the MOUNT list: a bounded queue with two tables to find entries by, their host and path together
+ * and their host alone, so that no call goes through all of it; and a file "mounts" of records "HOST PATH", each with a
+ * NUL behind it.
  */
 #include "server/mount_list.h"
 

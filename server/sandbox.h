@@ -45,8 +45,8 @@ void sandbox_free(struct sandbox *sandbox);
 int sandbox_enter(const struct sandbox *sandbox, enum sandbox_role role);
 
 /*
- * The same in two parts, for event workers: first capabilities and paths, and the system calls once the ring is there, since
- * no further ring can be made then.
+ * The same in two parts, for event workers: first capabilities and paths, and the system calls once the ring is there,
+ * since no further ring can be made then.
  */
 int sandbox_enter_place(const struct sandbox *sandbox, enum sandbox_role role);
 int sandbox_enter_filter(const struct sandbox *sandbox, enum sandbox_role role);

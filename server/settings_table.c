@@ -56,8 +56,8 @@ const struct setting settings_table[] = {
     { "dtpref", SIZE(dtpref, KIB(4), MIB(1), 512), .initial = "64K",
       .help = "Size of a READDIR reply that clients are told to prefer; a multiple of 512." },
     { "max_memory", SIZE(max_memory, MIB(16), GIB(1024), 1), .initial = "512M",
-      .help = "Memory for buffers in the whole server; at this bound it stops reading from clients, and from one client when a "
-              "quarter of it holds his large calls and his replies." },
+      .help = "Memory for buffers in the whole server; at this bound it stops reading from clients, and from one client "
+              "when a quarter of it holds his large calls and his replies." },
     { "max_connections", NUMBER(max_connections, "", 1, 1000000), .initial = "10000",
       .help = "TCP connections that may be open at once." },
     { "client_connections", NUMBER(client_connections, "", 0, 1000000), .initial = "0",

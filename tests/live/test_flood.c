@@ -1,6 +1,6 @@
 /*
- * tests/live/test_flood.c - clients that mean harm, many at once, and one that does not: he goes on getting right answers, the
- * server stays within its bounds, and everything is free again once they have gone.
+ * tests/live/test_flood.c - clients that mean harm, many at once, and one that does not: he goes on getting right answers,
+ * the server stays within its bounds, and everything is free again once they have gone.
  *
  * The attackers call from 127.0.0.2. What the honest client's calls took, at rest and meanwhile, is printed; nothing here
  * depends on it.
@@ -473,9 +473,10 @@ an_honest_client_is_served_during_every_flood_and_all_is_free_afterwards(void **
         wait_until(atomic_load(&attack.sent) > 0);
         work(srv, &busy);
         stop_attack(&attack);
-        print_message("%-28s the honest client's p50 %6llu us (at rest %llu), p99 %6llu us (at rest %llu)\n", attack.kind->name,
-                      (unsigned long long)percentile(&busy, 50), (unsigned long long)percentile(&idle, 50),
-                      (unsigned long long)percentile(&busy, 99), (unsigned long long)percentile(&idle, 99));
+        print_message("%-28s the honest client's p50 %6llu us (at rest %llu), p99 %6llu us (at rest %llu)\n",
+                      attack.kind->name, (unsigned long long)percentile(&busy, 50),
+                      (unsigned long long)percentile(&idle, 50), (unsigned long long)percentile(&busy, 99),
+                      (unsigned long long)percentile(&idle, 99));
         wait_until(connections(srv) == 1);
     }
     wait_until(bytes_in_use(srv) <= SPARE);

@@ -1,6 +1,6 @@
 /*
- * tests/live/test_race.c - somebody on the server's machine moves things about while calls run: nothing outside of the export
- * is ever read or written, and what a thread of the store does for everybody it does as the server.
+ * tests/live/test_race.c - somebody on the server's machine moves things about while calls run: nothing outside of the
+ * export is ever read or written, and what a thread of the store does for everybody it does as the server.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -225,7 +225,8 @@ is_open_for_writing(ino_t ino)
     for (int fd = 0; fd < 1024; fd++) {
         int flags = fcntl(fd, F_GETFL);
 
-        if (flags >= 0 && (flags & O_PATH) == 0 && (flags & O_ACCMODE) != O_RDONLY && fstat(fd, &st) == 0 && st.st_ino == ino)
+        if (flags >= 0 && (flags & O_PATH) == 0 && (flags & O_ACCMODE) != O_RDONLY && fstat(fd, &st) == 0 &&
+            st.st_ino == ino)
             return true;
     }
     return false;
