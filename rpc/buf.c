@@ -2,7 +2,8 @@
  * rpc/buf.c - pooled buffers.
  *
  * There are four sizes to each power of two. A pool keeps what is given back, newest first (its pages are warm), up to
- * a share of the budget; beyond it, and when the budget is used up, memory goes back to the system.
+ * a share of the budget; beyond it, when the budget is used up, and when it has not been needed for a while, memory goes
+ * back to the system.
  */
 #include "rpc/buf.h"
 
@@ -24,6 +25,7 @@ struct buf_pool {
     struct buf *free[SIZES_MAX];
     uint64_t kept_bytes;
     uint64_t kept_max;
+    uint64_t spare_bytes;               /* the least that was kept since buf_pool_rest() */
     uint64_t lent;                      /* buffers given out */
 };
 
@@ -76,7 +78,24 @@ pool_trim(struct buf_pool *pool)
             buf_destroy(pool, buf);
         }
     }
-    pool->kept_bytes = 0;
+    pool->kept_bytes = pool->spare_bytes = 0;
+}
+
+/* The largest first: they are the ones that a flood leaves. */
+void
+buf_pool_rest(struct buf_pool *pool)
+{
+    for (unsigned i = SIZES_MAX; i-- > 0;) {
+        struct buf *buf;
+
+        while ((buf = pool->free[i]) != NULL && buf->capacity <= pool->spare_bytes) {
+            pool->free[i] = buf->next;
+            pool->kept_bytes -= buf->capacity;
+            pool->spare_bytes -= buf->capacity;
+            buf_destroy(pool, buf);
+        }
+    }
+    pool->spare_bytes = pool->kept_bytes;
 }
 
 void
@@ -140,6 +159,7 @@ buf_get(struct buf_pool *pool, size_t size)
     if (buf != NULL) {
         pool->free[index] = buf->next;
         pool->kept_bytes -= buf->capacity;
+        pool->spare_bytes = MIN(pool->spare_bytes, pool->kept_bytes);
     } else {
         buf = buf_create(pool, capacity);
         if (buf == NULL)

@@ -30,6 +30,9 @@ struct buf {
 /* Returns NULL when memory is short. The budget outlives the pool. */
 struct buf_pool *buf_pool_new(struct buf_budget *budget);
 
+/* Give back to the system what has been kept since the last time this was called, and was never needed meanwhile. */
+void buf_pool_rest(struct buf_pool *pool);
+
 /* Every buffer has been given back. */
 void buf_pool_free(struct buf_pool *pool);
 

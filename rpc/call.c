@@ -17,6 +17,7 @@
 #define SLAB_BYTES ((size_t)64 << 10)
 #define CALL_ALIGN ((size_t)64)         /* a cache line */
 #define CALLS_SHARE 4                   /* of the budget, that calls may have */
+#define TOLD_BYTES ((size_t)64 << 10)
 #define ARENA_BYTES ((size_t)16 << 10)
 #define ARENA_ALIGN ((size_t)16)
 
@@ -135,9 +136,17 @@ call_alloc(struct call *call, size_t size)
     return space + used;
 }
 
+/* What of a call counts at once for its client: the rest is little, or counts when it is queued. */
+static size_t
+told_bytes(size_t bytes)
+{
+    return bytes >= TOLD_BYTES ? bytes : 0;
+}
+
 void
 call_expect(struct call *call, size_t bytes)
 {
+    client_hold(call->source->client, told_bytes(bytes), told_bytes(call->expected));
     call->source->expected_bytes += bytes - call->expected;
     call->expected = bytes;
 }
@@ -169,6 +178,7 @@ call_deliver(struct call *call, struct buf *buf, const uint8_t *data, size_t len
     }
     stat_add(&transport->stats.calls, 1);
     call->request = buf_ref(buf);
+    source->has_called = true;
     source->outstanding++;
     transport->outstanding++;
     switch (kind) {
@@ -200,6 +210,7 @@ call_end(struct call *call)
     call_hold(call, false);
     source->outstanding--;
     source->expected_bytes -= call->expected;
+    client_hold(source->client, 0, told_bytes(call->expected));
     call->transport->outstanding--;
     call_free(call);
     source_dirty(source);

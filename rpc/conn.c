@@ -23,14 +23,17 @@
 #include "rpc/source.h"
 
 #define RECEIVE_BYTES ((size_t)256 << 10)   /* of a receive buffer for small calls */
+#define LARGE_INPUT ((size_t)320 << 10)     /* a receive buffer beyond this is for one large record */
 #define MODEST_BYTES ((size_t)16 << 10)     /* the same while memory is tight; also the least room worth a receive */
 #define LARGE_BYTES ((size_t)64 << 10)      /* records from here on are received on their own */
 #define AHEAD_BYTES ((size_t)4 << 10)       /* read beyond the end of a large record */
 #define STASH_BYTES ((size_t)4 << 10)       /* part of a record that is worth moving to a small buffer meanwhile */
-#define TURN_CALLS 256                      /* cut from one connection before others have their turn */
+#define TURN_CALLS 256                      /* cut from one connection before others have their turn ... */
+#define TURN_LEAST 8                        /* ... and when many others wait for theirs */
 #define TURN_READS 8
 #define SCARCE_CALLS 16                     /* of one connection while calls are scarce */
 #define MOVED_MIN ((size_t)64 << 10)        /* bytes between two looks at a connection that sits on memory */
+#define KEEPALIVE_PROBES 6
 #define STARVED_MAX 1000                    /* retries; then a connection that sits on memory is closed */
 
 struct conn {
@@ -45,6 +48,8 @@ struct conn {
     bool eof;                           /* the client has sent all it will */
     unsigned starved_times;
     uint64_t moved_bytes;               /* either way since conn_stalled() */
+    uint64_t held_bytes;                /* that its client was told of */
+    uint32_t held_calls;                /* likewise */
 
     struct record record;
     struct buf *in;
@@ -91,6 +96,35 @@ rest_output(struct conn *conn)
         send_queue_rest(&conn->out);
 }
 
+/*
+ * Tell its client what it holds for him: replies that he has not taken, a buffer for a large record, calls. Once a turn,
+ * not for each call, since all workers share what is counted.
+ */
+static void
+hold(struct conn *conn)
+{
+    uint64_t bytes = conn->out.bytes;
+    uint32_t calls = conn->source.outstanding;
+
+    if (conn->in != NULL && conn->in->capacity > LARGE_INPUT)
+        bytes += conn->in->capacity;
+    client_hold(conn->source.client, bytes, conn->held_bytes);
+    client_count_calls(conn->source.client, calls, conn->held_calls);
+    conn->held_bytes = bytes;
+    conn->held_calls = calls;
+}
+
+/* He has his share of the memory, or of the calls: what is under way for him goes on, and nothing new begins. */
+static bool
+client_is_full(const struct conn *conn)
+{
+    const struct transport_limits *limits = conn_limits(conn);
+    const struct client *client = conn->source.client;
+
+    return (limits->bytes_per_client > 0 && client_held(client) >= limits->bytes_per_client) ||
+           (limits->calls_per_client > 0 && client_calls(client) >= limits->calls_per_client);
+}
+
 static void
 conn_close(struct call_source *source)
 {
@@ -105,6 +139,8 @@ conn_close(struct call_source *source)
     send_queue_drop(&conn->out);
     rest_output(conn);
     atomic_fetch_sub_explicit(&transport->private->shared->connections, 1, memory_order_relaxed);
+    hold(conn);
+    clients_leave(transport->private->shared->clients, source->client);
     atomic_store_explicit(&transport->connections, transport->connections - 1, memory_order_relaxed);
     stat_add(&transport->stats.conns_closed, 1);
     source_closed(source);
@@ -116,6 +152,8 @@ conn_free(struct call_source *source)
     struct conn *conn = conn_of(source);
 
     send_queue_fini(&conn->out);
+    hold(conn);                         /* calls that outlived the connection are over */
+    clients_put(source->transport->private->shared->clients, source->client);
     free(conn);
 }
 
@@ -130,8 +168,10 @@ static int
 move_input(struct conn *conn, size_t capacity)
 {
     size_t held = conn_held(conn);
-    struct buf *buf = buf_get_spare(conn->source.transport->buffers, capacity);
+    struct buf *buf = NULL;
 
+    if (capacity <= LARGE_INPUT || !client_is_full(conn))
+        buf = buf_get_spare(conn->source.transport->buffers, capacity);
     if (buf == NULL)
         return -ENOMEM;
     if (held > 0)
@@ -140,6 +180,7 @@ move_input(struct conn *conn, size_t capacity)
     conn->in = buf;
     conn->in_start = 0;
     conn->in_end = held;
+    hold(conn);
     return 0;
 }
 
@@ -241,10 +282,11 @@ static void
 cut_calls(struct conn *conn)
 {
     struct transport *transport = conn->source.transport;
+    unsigned turn = MAX(TURN_CALLS / (transport->private->nready + 1), TURN_LEAST);
 
     if (conn->in == NULL)
         return;
-    for (unsigned n = 0; n < TURN_CALLS; n++) {
+    for (unsigned n = 0; n < turn; n++) {
         uint8_t *data = conn->in->data + conn->in_start;
         size_t len = conn_held(conn);
         size_t size, used;
@@ -257,6 +299,12 @@ cut_calls(struct conn *conn)
         }
         if (transport->draining)
             return;
+        if (client_is_full(conn)) {     /* maybe with other connections, so it is not this one that will notice the end */
+            conn->reading = false;
+            conn_watch(conn);
+            source_starved(&conn->source);
+            return;
+        }
         call = call_new(&conn->source);
         if (call == NULL) {
             starve(conn);
@@ -385,6 +433,8 @@ write_out(struct conn *conn)
 
     stat_add(&conn->source.transport->stats.bytes_out, sent);
     conn->moved_bytes += sent;
+    if (sent > 0)
+        source_moved(&conn->source);
     conn->blocked = err == -EAGAIN;
     return conn->blocked ? 0 : err;
 }
@@ -418,6 +468,7 @@ conn_flush(struct call_source *source)
     }
     rest_output(conn);
     rest_input(conn);
+    hold(conn);
     if (conn->eof && source->outstanding == 0 && send_queue_is_empty(&conn->out) && !source->is_ready &&
         !source->is_starved && !conn->throttled) {
         conn_close(source);
@@ -474,6 +525,18 @@ static const struct call_source_ops conn_ops = {
     .free = conn_free,
 };
 
+/* A peer that does not answer is given up after twice the time. */
+static void
+set_keepalive(int fd, int seconds)
+{
+    const int interval = MAX(seconds / KEEPALIVE_PROBES, 1), probes = KEEPALIVE_PROBES, patience_ms = 2000 * seconds;
+
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience_ms, sizeof(patience_ms));
+}
+
 /* Failures are of no consequence: a socket of another family knows no such options. */
 static void
 set_options(const struct transport_limits *limits, int fd)
@@ -483,6 +546,8 @@ set_options(const struct transport_limits *limits, int fd)
 
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    if (limits->keepalive_s > 0)
+        set_keepalive(fd, (int)MIN(limits->keepalive_s, INT16_MAX));
     if (size > 0) {
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
@@ -499,7 +564,7 @@ conn_open(struct transport *transport, int fd)
     int err = 0;
 
     if (atomic_fetch_add_explicit(&shared->connections, 1, memory_order_relaxed) >= shared->limits.connections &&
-        !source_close_idle(transport))
+        !source_close_idle(transport, NULL))
         err = -EMFILE;
     else if (transport->draining)
         err = -ESHUTDOWN;
@@ -513,6 +578,11 @@ conn_open(struct transport *transport, int fd)
         err = -errno;
         goto fail;
     }
+    err = clients_enter(shared->clients, (const struct sockaddr *)&conn->peer, &conn->source.client);
+    if (err == -EUSERS && source_close_idle(transport, (const struct sockaddr *)&conn->peer))
+        err = clients_enter(shared->clients, (const struct sockaddr *)&conn->peer, &conn->source.client);
+    if (err < 0)
+        goto fail;
     conn->address_len = MIN(MAX(peer_len, local_len), sizeof(struct sockaddr_storage));
     conn->fd = fd;
     conn->reading = true;
@@ -526,6 +596,7 @@ conn_open(struct transport *transport, int fd)
     stat_add(&transport->stats.conns_opened, 1);
     return 0;
 fail:
+    stat_add(&transport->stats.conns_refused, 1);
     free(conn);
     atomic_fetch_sub_explicit(&shared->connections, 1, memory_order_relaxed);
     close(fd);

@@ -6,7 +6,7 @@ struct transport;
 
 /*
  * Serve a connected stream socket from now on. Returns 0 or -errno (-EMFILE: the server has as many connections as it
- * may; -ESHUTDOWN: it is draining); the descriptor is closed then.
+ * may; -EUSERS: this client has; -ESHUTDOWN: it is draining); the descriptor is closed then.
  */
 int conn_open(struct transport *transport, int fd);
 

@@ -47,6 +47,9 @@ struct call_source {
     TAILQ_ENTRY(call_source) starved;   /* to be resumed when there may be memory again */
     bool is_closed, is_dirty, is_ready, is_starved;
     bool stream;
+    bool has_called;                    /* a whole call has come from it */
+    struct client *client;              /* whose it is; NULL: nobody's that is counted */
+    uint32_t moved_look;                /* transport_private.looks when it last moved a byte */
     uint32_t outstanding;               /* calls */
     int32_t holds;                      /* calls that hold it: call_hold() */
     uint64_t expected_bytes;            /* of replies to them, as far as that was said */
@@ -67,6 +70,8 @@ struct transport_private {
     unsigned nready;
     struct loop_timer starved_timer;
     struct loop_timer stalled_timer;
+    struct loop_timer idle_timer;
+    uint32_t looks;                     /* for idle connections, so far */
     struct call *calls;                 /* not in use */
     struct buf *slabs;                  /* what they are cut from */
     struct loop_timer drain_timer;
@@ -79,8 +84,13 @@ void source_closed(struct call_source *source);
 void source_dirty(struct call_source *source);
 /* It has received something: the one that has not for longest is first to go. */
 void source_used(struct call_source *source);
-/* Close the one that has been idle for longest, if there is one. */
-bool source_close_idle(struct transport *transport);
+/* It has moved a byte either way. */
+void source_moved(struct call_source *source);
+/*
+ * Close the one that has been idle for longest, if there is one; rather one that has never called. client: only of his;
+ * NULL: of anybody's.
+ */
+bool source_close_idle(struct transport *transport, const struct sockaddr *client);
 void source_ready(struct call_source *source);
 void source_starved(struct call_source *source);
 

@@ -19,6 +19,8 @@
 
 #define STARVED_RETRY_MS 10
 #define STALLED_MS 5000                 /* between two looks for clients that sit on memory while it is tight */
+#define CLOSE_LOOKS 1024                /* at connections, for one that may be closed */
+#define IDLE_LOOKS 8                    /* in idle_ms */
 #define PIPES_MAX 64
 
 void
@@ -27,6 +29,7 @@ source_opened(struct transport *transport, struct call_source *source, const str
     source->transport = transport;
     source->ops = ops;
     TAILQ_INSERT_TAIL(&transport->private->open, source, all);
+    source_moved(source);
 }
 
 static void
@@ -72,20 +75,37 @@ source_used(struct call_source *source)
 
     TAILQ_REMOVE(open, source, all);
     TAILQ_INSERT_TAIL(open, source, all);
+    source_moved(source);
 }
 
-bool
-source_close_idle(struct transport *transport)
+void
+source_moved(struct call_source *source)
 {
-    struct call_source *source;
+    source->moved_look = source->transport->private->looks;
+}
+
+/*
+ * Whoever only connects must not push out those who work, though they may have been silent for longer. Those that have been
+ * silent for longest are looked at, not all: this runs for each new connection of a flood.
+ */
+bool
+source_close_idle(struct transport *transport, const struct sockaddr *client)
+{
+    struct call_source *source, *longest = NULL;
+    unsigned looks = CLOSE_LOOKS;
 
     TAILQ_FOREACH(source, &transport->private->open, all) {
-        if (!source->ops->idle(source))
+        if (looks-- == 0 || (longest != NULL && !longest->has_called))
+            break;
+        if (!source->ops->idle(source) || (client != NULL && !clients_is(source->client, client)))
             continue;
-        source->ops->close(source);
-        return true;
+        if (longest == NULL || !source->has_called)
+            longest = source;
     }
-    return false;
+    if (longest == NULL)
+        return false;
+    longest->ops->close(longest);
+    return true;
 }
 
 void
@@ -143,7 +163,28 @@ stalled_fired(struct loop_timer *timer)
         if (source->ops->stalled(source) && tight)
             source->ops->close(source);
     }
+    buf_pool_rest(transport->buffers);
     loop_timer_start(transport->loop, timer, STALLED_MS, stalled_fired);
+}
+
+/* Who has no call under way and has moved no byte since the eighth look before this one is gone, or does not want more. */
+static void
+idle_fired(struct loop_timer *timer)
+{
+    struct transport_private *private =
+        (struct transport_private *)((char *)timer - offsetof(struct transport_private, idle_timer));
+    struct transport *transport = private->transport;
+    struct call_source *source, *next;
+
+    private->looks++;
+    for (source = TAILQ_FIRST(&private->open); source != NULL; source = next) {
+        next = TAILQ_NEXT(source, all);
+        if (!source->stream || source->outstanding > 0 || private->looks - source->moved_look <= IDLE_LOOKS)
+            continue;
+        stat_add(&transport->stats.conns_idle, 1);
+        source->ops->close(source);
+    }
+    loop_timer_start(transport->loop, timer, private->shared->limits.idle_ms / IDLE_LOOKS + 1, idle_fired);
 }
 
 static void
@@ -256,6 +297,9 @@ transport_new(const struct transport_config *config, struct transport **out)
     if (err < 0)
         goto fail;
     loop_timer_start(transport->loop, &private->stalled_timer, STALLED_MS, stalled_fired);
+    if (config->shared->limits.idle_ms > 0)
+        loop_timer_start(transport->loop, &private->idle_timer, config->shared->limits.idle_ms / IDLE_LOOKS + 1,
+                         idle_fired);
     *out = transport;
     return 0;
 fail:

@@ -11,6 +11,7 @@
 
 #include "rpc/buf.h"
 #include "rpc/call.h"
+#include "rpc/clients.h"
 #include "rpc/gss.h"
 #include "rpc/loop.h"
 #include "rpc/pipe.h"
@@ -19,9 +20,13 @@
 /* Bounds, the same for all workers of a server. */
 struct transport_limits {
     uint32_t record_bytes;              /* longest call accepted over TCP */
+    uint32_t calls_per_client;          /* outstanding, over TCP; beyond it none of his connections is read; 0: no bound */
     uint32_t calls_per_conn;            /* outstanding; beyond it the connection is not read */
+    uint64_t bytes_per_client;          /* of large calls and of replies, over TCP; beyond it he is not read; 0: no bound */
     uint64_t reply_bytes_per_conn;      /* held by calls, or replies not taken yet; beyond it the connection is not read */
     uint32_t connections;               /* of all workers together */
+    uint64_t idle_ms;                   /* a connection that moves no byte for so long is closed; 0: never */
+    uint32_t keepalive_s;               /* before a silent peer is asked whether it is there; 0: the kernel's own time */
     uint32_t socket_buffer;             /* SO_SNDBUF and SO_RCVBUF of connections, in bytes; 0: the kernel tunes them */
     uint32_t udp_buffer;                /* SO_RCVBUF of UDP sockets */
 };
@@ -29,13 +34,14 @@ struct transport_limits {
 /* Counters of one worker; written by it alone, read by anyone. */
 struct transport_stats {
     _Atomic uint64_t calls, replies, bytes_in, bytes_out;
-    _Atomic uint64_t conns_opened, conns_closed, bad_records, bad_messages, auth_errors, dropped;
+    _Atomic uint64_t conns_opened, conns_closed, conns_refused, conns_idle, bad_records, bad_messages, auth_errors, dropped;
 };
 
 /* Shared by the workers of one server. */
 struct transport_shared {
     struct transport_limits limits;
     struct buf_budget budget;
+    struct clients *clients;            /* NULL: a client may have all connections */
     _Atomic uint32_t connections;       /* open now */
     struct gss *gss;                    /* NULL: RPCSEC_GSS is not spoken */
     _Atomic uint64_t call_bytes;        /* of the budget, that calls themselves have; never given back */

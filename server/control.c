@@ -22,6 +22,7 @@
 #include "rpc/listen.h"
 #include "rpc/loop.h"
 #include "server/control_commands.h"
+#include "server/sandbox.h"
 
 #define READ_BYTES 4096                 /* room that a connection has for a request at least */
 
@@ -43,6 +44,7 @@ struct control_conn {
 struct control {
     struct server *server;
     const struct log *log;
+    const struct sandbox *sandbox;
     struct loop *loop;
     struct listener *listener;
     pthread_t thread;
@@ -362,9 +364,9 @@ set_up(struct control *control, const char *dir, char *error, size_t error_size)
 {
     int err;
 
-    control->dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    control->dir_fd = sandbox_open_dir(dir);
     if (control->dir_fd < 0)
-        return fail(-errno, dir, CONTROL_SOCKET, NULL, error, error_size);
+        return fail(control->dir_fd, dir, CONTROL_SOCKET, NULL, error, error_size);
     err = take_lock(control, dir, error, error_size);
     if (err == 0)
         err = remove_stale(control, dir, error, error_size);
@@ -383,6 +385,7 @@ control_new(const struct control_config *config, struct control **out, char *err
         return fail(-ENOMEM, config->dir, CONTROL_SOCKET, NULL, error, error_size);
     control->server = config->server;
     control->log = config->log;
+    control->sandbox = config->sandbox;
     control->idle_ms = config->idle_ms;
     control->dir_fd = control->lock_fd = control->socket_fd = -1;
     LIST_INIT(&control->conns);
@@ -401,6 +404,8 @@ control_main(void *arg)
     struct control *control = arg;
     struct control_conn *conn;
 
+    if (sandbox_enter(control->sandbox, SANDBOX_OPERATOR) < 0)
+        abort();                        /* sandbox_new() has tried it */
     loop_run(control->loop);
     while ((conn = LIST_FIRST(&control->conns)) != NULL)
         conn_close(conn);

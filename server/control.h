@@ -24,12 +24,14 @@
 #define CONTROL_IDLE_MS 60000           /* without a whole request, or a byte of the reply taken */
 
 struct control;
+struct sandbox;
 struct server;
 
 struct control_config {
     struct server *server;              /* outlives the control socket; used from control_start() on */
     const char *dir;                    /* the state directory */
     const struct log *log;              /* outlives it, too */
+    const struct sandbox *sandbox;      /* likewise; NULL: none */
     uint32_t idle_ms;
 };
 

@@ -128,11 +128,13 @@ pack_procedures(const struct server_stats *stats, const struct nfs3_proc *(*row)
 static json_t *
 pack_rpc(const struct server_stats *stats)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
                      "calls", number(stats->calls), "replies", number(stats->replies),
                      "bytes_in", number(stats->bytes_in), "bytes_out", number(stats->bytes_out),
                      "connections_opened", number(stats->connections_opened),
                      "connections_closed", number(stats->connections_closed),
+                     "connections_refused", number(stats->connections_refused),
+                     "connections_idle", number(stats->connections_idle),
                      "bad_records", number(stats->bad_records), "bad_messages", number(stats->bad_messages),
                      "auth_errors", number(stats->auth_errors), "dropped", number(stats->dropped));
 }
@@ -164,7 +166,8 @@ control_stats(struct server *server, const char *const *texts, json_t **result, 
     (void)error;
     (void)error_size;
     server_stats(server, &stats);
-    *result = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:{s:I, s:I}, s:{s:I, s:I}, s:I, s:I, s:I}",
+    *result = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:{s:I, s:I, s:I},"
+                        "s:{s:I, s:I}, s:I, s:I, s:I}",
                         "rpc", pack_rpc(&stats), "nfs3", pack_procedures(&stats, nfs3_proc, NFS3_STATS_NFS),
                         "nfsacl", pack_procedures(&stats, nfsacl_proc, NFS3_STATS_NFSACL),
                         "replay_cache", pack_replay_cache(&stats.drc),
@@ -172,6 +175,7 @@ control_stats(struct server *server, const char *const *texts, json_t **result, 
                         "flushes", "flushes", number(stats.flushes), "calls_served", number(stats.flushed_calls),
                         "limits", "delayed", number(stats.delayed), "refused", number(stats.delay_refused),
                         "buffers", "bytes", number(stats.buffer_bytes), "max_bytes", number(stats.buffer_bytes_max),
+                        "call_bytes", number(stats.call_bytes),
                         "log", "lost", number(stats.log_lost), "left_out", number(stats.log_left_out),
                         "mounts", number(stats.mounts), "unknown_errors", number(stats.unknown_errors),
                         "disk_errors", number(stats.disk_errors));

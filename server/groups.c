@@ -97,6 +97,7 @@ groups_new(const struct groups_config *config, struct groups **out)
         .context = groups,
         .entries = config->entries,
         .bytes = GIDS_MAX * sizeof(gid_t),
+        .sandbox = config->sandbox,
         .ttl_ms = config->ttl_ms,
         .stale_ms = RESOLVER_FOREVER,
         .waiting = config->waiting,

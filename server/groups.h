@@ -21,6 +21,7 @@
 #define GROUPS_MAX 65536                /* of one user: NGROUPS_MAX of Linux */
 
 struct groups;
+struct sandbox;
 
 /* The groups of a user: in order, each once, never -1. They do not change. */
 struct groups_list {
@@ -43,6 +44,7 @@ struct groups_source {
 extern const struct groups_source groups_libc;
 
 struct groups_config {
+    const struct sandbox *sandbox;      /* of the threads that look up; NULL: none */
     const struct groups_source *source; /* NULL: groups_libc; outlives a function of its own that still blocks */
     const struct log *log;
     uint32_t entries;                   /* users who are remembered */

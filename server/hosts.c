@@ -338,6 +338,7 @@ hosts_new(const struct hosts_config *config, struct hosts **out)
         .reserved = 1,
         .entries = config->entries,
         .bytes = SIZE_MAX,              /* an answer is of HOSTS_ADDRESSES_MAX or of a few HOSTS_NAMES_MAX at most */
+        .sandbox = config->sandbox,
         .ttl_ms = config->ttl_ms,
         .stale_ms = config->stale_ms,
         .waiting = config->waiting,

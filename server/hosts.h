@@ -29,6 +29,7 @@
 #define HOSTS_NAME_BYTES 256            /* of a name, with the NUL */
 
 struct hosts;
+struct sandbox;
 
 struct hosts_addresses {
     struct peer_address list[HOSTS_ADDRESSES_MAX];
@@ -57,6 +58,7 @@ struct hosts_source {
 extern const struct hosts_source hosts_libc;
 
 struct hosts_config {
+    const struct sandbox *sandbox;      /* of the threads that look up; NULL: none */
     const struct hosts_source *source;  /* outlives the hosts and any function of its own that still blocks */
     const struct log *log;
     uint32_t entries;                   /* answers that are kept */

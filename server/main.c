@@ -21,6 +21,7 @@
 #include "server/exports.h"
 #include "server/log.h"
 #include "server/options.h"
+#include "server/sandbox.h"
 #include "server/server.h"
 
 #define EXIT_USAGE 2
@@ -104,6 +105,20 @@ wait_for_end(struct server *server, const sigset_t *signals)
             server_reload_exports(server, error, sizeof(error));
 }
 
+/* The whole process keeps what an operator's commands take; its threads then give up the rest. */
+static int
+enter_sandbox(const struct options *options, const struct log *log, struct sandbox **sandbox, char *error,
+              size_t error_size)
+{
+    int err = sandbox_new(options->settings.sandbox, log, sandbox, error, error_size);
+
+    if (err == 0)
+        err = sandbox_enter(*sandbox, SANDBOX_OPERATOR);
+    if (err < 0 && error[0] == '\0')
+        snprintf(error, error_size, "sandbox: %s", strerror(-err));
+    return err;
+}
+
 /* Start, wait for a signal, stop; daemon: from daemon_begin(), or -1. */
 static int
 run(const struct options *options, const struct log *log, int daemon)
@@ -112,6 +127,7 @@ run(const struct options *options, const struct log *log, int daemon)
                                     .addresses = options->addresses, .naddresses = options->naddresses, .log = *log,
                                     .control = true };
     char error[ERROR_MAX] = "";
+    struct sandbox *sandbox;
     struct server *server;
     sigset_t signals;
     int err;
@@ -120,9 +136,12 @@ run(const struct options *options, const struct log *log, int daemon)
     block_signals(&signals);
     raise_limit(RLIMIT_NOFILE);
     raise_limit(RLIMIT_MEMLOCK);
-    err = server_new(&config, &server, error, sizeof(error));
+    err = enter_sandbox(options, log, &sandbox, error, sizeof(error));
+    if (err == 0)
+        err = server_new(&config, &server, error, sizeof(error));
     if (err < 0) {
         log_error(log, "%s", error);
+        sandbox_free(sandbox);
         return EXIT_FAILURE;
     }
     err = announce(options, server, error, sizeof(error));
@@ -134,6 +153,7 @@ run(const struct options *options, const struct log *log, int daemon)
         wait_for_end(server, &signals);
     sigprocmask(SIG_UNBLOCK, &signals, NULL);            /* whoever does not want to wait any longer signals again */
     server_free(server);
+    sandbox_free(sandbox);
     return err < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 

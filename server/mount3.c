@@ -23,6 +23,7 @@
 #include "xdr/mount3.h"
 
 #define MNT_REPLY_MAX (4 + 4 + FHSIZE3 + 4 + 4 * EXPORT_FLAVORS_MAX)    /* bytes: status, handle, flavours */
+#define UDP_LIST_MAX 1024               /* bytes of a list that go into a datagram */
 #define LOGGED_PATH 256                 /* bytes of a path, quoted, that go to the log */
 
 /* What a step returns once the call is over: nothing is left to be done. */
@@ -353,13 +354,23 @@ begin_walk(struct mount3_call *call, int err)
     return walk(call);
 }
 
-/* On a thread of the pool. */
 static void
-look_for_mount(struct store_op *op)
+has_looked(struct loop_message *message)
 {
-    const struct mount3_call *call = (struct mount3_call *)((char *)op - offsetof(struct mount3_call, op));
+    struct mount3_call *call = (struct mount3_call *)((char *)message - offsetof(struct mount3_call, looked));
 
-    op->err = mount_point_here(call->mount_point) ? 0 : -ENOENT;
+    go(call, call->is_mounted ? 0 : -ENOENT);
+}
+
+/* Not on a thread that acts for callers: those find nothing by path. */
+static void
+look_for_mount(struct pool_work *work)
+{
+    struct mount3_call *call = (struct mount3_call *)((char *)work - offsetof(struct mount3_call, look));
+
+    call->is_mounted = mount_point_here(call->mount_point);
+    call->looked.run = has_looked;
+    loop_post(call->rpc.transport->loop, &call->looked);
 }
 
 static void
@@ -380,10 +391,12 @@ mount_from_export(struct mount3_call *call)
     call->op.sync = false;
     call->op.done = op_done;
     call->step = begin_walk;
-    if (call->mount_point != NULL)
-        engine_run(call->op.engine, &call->op, look_for_mount);
-    else
+    if (call->mount_point == NULL) {
         go(call, 0);
+        return;
+    }
+    call->look.run = look_for_mount;
+    pool_submit(call->worker->shared->paths, &call->look, &call->look, 1);
 }
 
 static void
@@ -425,6 +438,23 @@ umntall(struct mount3_call *call)
 
     mount_list_remove_host(call->worker->shared->mounts, peer_format(&call->rpc.peer, &peer));
     reply_void(call);
+}
+
+/*
+ * Whether a list of `bytes` with its end may be sent. A datagram's source may be forged: whoever is named there must not
+ * get a flood of what he has not asked for, and a list cut short would tell less than there is. He can ask over TCP.
+ */
+static bool
+may_list(const struct mount3_call *call, size_t bytes)
+{
+    return call->rpc.stream || bytes + 4 <= UDP_LIST_MAX;
+}
+
+static void
+refuse_list(struct mount3_call *call)
+{
+    release(call);
+    call_reply_error(&call->rpc, CALL_SYSTEM_ERR, 0, 0);
 }
 
 /* Begin a reply that holds a list of `bytes` with its end, or what may be sent of it. */
@@ -476,6 +506,10 @@ dump(struct mount3_call *call)
     size_t bytes = 0;
 
     mount_list_walk(mounts, count_mount, &bytes);
+    if (!may_list(call, bytes)) {
+        refuse_list(call);
+        return;
+    }
     out = begin_list(call, bytes);
     if (out != NULL) {
         mount_list_walk(mounts, put_mount, out);        /* one that came in between finds no room */
@@ -522,6 +556,10 @@ list_exports(struct mount3_call *call)
 
     for (size_t i = 0; i < set->count; i++)
         bytes += export_bytes(&set->list[i]);
+    if (!may_list(call, bytes)) {
+        refuse_list(call);
+        return;
+    }
     out = begin_list(call, bytes);
     if (out != NULL) {
         for (size_t i = 0; i < set->count; i++) {

@@ -2,12 +2,15 @@
 #ifndef RINGNFS_SERVER_MOUNT3_H
 #define RINGNFS_SERVER_MOUNT3_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "rpc/call.h"
+#include "rpc/loop.h"
 #include "rpc/program.h"
 #include "server/worker.h"
+#include "storage/pool.h"
 #include "storage/store.h"
 
 /* One MOUNT call; MNT walks down from the export's root, one operation of the store after the other. */
@@ -19,6 +22,9 @@ struct mount3_call {
     struct resolver_wait wait;          /* while the caller's name is not known */
     const struct export_rights *rights; /* the caller's, there */
     const char *mount_point;            /* what must be one; NULL: nothing */
+    bool is_mounted;                    /* it is one */
+    struct pool_work look;              /* at it, on a thread that finds files by path ... */
+    struct loop_message looked;         /* ... and back */
     const uint8_t *path;                /* in the request */
     uint32_t path_len;
     const char *rest;                   /* of the path, not walked yet */

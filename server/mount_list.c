@@ -1,6 +1,7 @@
 /*
- * server/mount_list.c - the MOUNT list: a bounded queue, and a file "mounts" of records "HOST PATH", each with a NUL
- * behind it.
+ * server/mount_list.c - the MOUNT list: a bounded queue with two tables to find entries by, their host and path together
+ * and their host alone, so that no call goes through all of it; and a file "mounts" of records "HOST PATH", each with a
+ * NUL behind it.
  */
 #include "server/mount_list.h"
 
@@ -10,14 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <sys/random.h>
 
 #include "server/state.h"
+#include "storage/fh.h"
 
 #define FILE_NAME "mounts"
 #define FILE_MAX ((size_t)64 << 20)     /* bytes that are read of it */
 
 struct entry {
     TAILQ_ENTRY(entry) all;
+    LIST_ENTRY(entry) same_mount;       /* in the bucket of its host and path */
+    LIST_ENTRY(entry) same_host;        /* in that of its host */
     size_t host_len, path_len;
     char text[];                        /* host, NUL, path, NUL */
 };
@@ -27,6 +32,9 @@ struct mount_list {
     size_t max;
     size_t count;
     TAILQ_HEAD(, entry) entries;        /* oldest first */
+    uint8_t key[16];                    /* of the hash: nobody outside can choose who shares a bucket */
+    size_t nbuckets;                    /* a power of two */
+    LIST_HEAD(bucket, entry) *by_mount, *by_host;
 };
 
 static const char *
@@ -57,25 +65,53 @@ entry_new(const char *host, size_t host_len, const char *path, size_t path_len)
     return entry;
 }
 
+static struct bucket *
+host_bucket(const struct mount_list *list, const char *host)
+{
+    return &list->by_host[siphash(list->key, host, strlen(host)) & (list->nbuckets - 1)];
+}
+
+static struct bucket *
+mount_bucket(const struct mount_list *list, const char *host, const char *path, size_t path_len)
+{
+    uint64_t hash = siphash(list->key, host, strlen(host)) * 31 + siphash(list->key, path, path_len);
+
+    return &list->by_mount[hash & (list->nbuckets - 1)];
+}
+
 static void
 drop(struct mount_list *list, struct entry *entry)
 {
     TAILQ_REMOVE(&list->entries, entry, all);
+    LIST_REMOVE(entry, same_mount);
+    LIST_REMOVE(entry, same_host);
     list->count--;
     free(entry);
 }
 
-/* Drop the host's mount of a path, or all of his when path is NULL. */
+/* Drop the host's mount of a path: there is one entry at most. */
 static void
-drop_matching(struct mount_list *list, const char *host, const char *path, size_t path_len)
+drop_mount(struct mount_list *list, const char *host, const char *path, size_t path_len)
+{
+    struct entry *entry;
+
+    LIST_FOREACH(entry, mount_bucket(list, host, path, path_len), same_mount) {
+        if (strcmp(entry_host(entry), host) == 0 && entry->path_len == path_len &&
+            memcmp(entry_path(entry), path, path_len) == 0) {
+            drop(list, entry);
+            return;
+        }
+    }
+}
+
+static void
+drop_host(struct mount_list *list, const char *host)
 {
     struct entry *entry, *next;
 
-    for (entry = TAILQ_FIRST(&list->entries); entry != NULL; entry = next) {
-        next = TAILQ_NEXT(entry, all);
-        if (strcmp(entry_host(entry), host) != 0)
-            continue;
-        if (path == NULL || (entry->path_len == path_len && memcmp(entry_path(entry), path, path_len) == 0))
+    for (entry = LIST_FIRST(host_bucket(list, host)); entry != NULL; entry = next) {
+        next = LIST_NEXT(entry, same_host);
+        if (strcmp(entry_host(entry), host) == 0)
             drop(list, entry);
     }
 }
@@ -84,6 +120,8 @@ static void
 append(struct mount_list *list, struct entry *entry)
 {
     TAILQ_INSERT_TAIL(&list->entries, entry, all);
+    LIST_INSERT_HEAD(mount_bucket(list, entry_host(entry), entry_path(entry), entry->path_len), entry, same_mount);
+    LIST_INSERT_HEAD(host_bucket(list, entry_host(entry)), entry, same_host);
     list->count++;
     while (list->count > list->max)
         drop(list, TAILQ_FIRST(&list->entries));
@@ -106,8 +144,10 @@ load(struct mount_list *list, const char *data, size_t len)
         if (space == NULL || space >= stop)
             continue;
         entry = entry_new(data, (size_t)(space - data), space + 1, (size_t)(stop - space - 1));
-        if (entry != NULL)
-            append(list, entry);
+        if (entry == NULL)
+            continue;
+        drop_mount(list, entry_host(entry), entry_path(entry), entry->path_len);
+        append(list, entry);
     }
 }
 
@@ -123,6 +163,15 @@ mount_list_new(size_t max, struct state *state, struct mount_list **out)
     pthread_mutex_init(&list->lock, NULL);
     list->max = max;
     TAILQ_INIT(&list->entries);
+    for (list->nbuckets = 1; list->nbuckets < max;)
+        list->nbuckets *= 2;
+    list->by_mount = calloc(list->nbuckets, sizeof(list->by_mount[0]));
+    list->by_host = calloc(list->nbuckets, sizeof(list->by_host[0]));
+    if (list->by_mount == NULL || list->by_host == NULL ||
+        getrandom(list->key, sizeof(list->key), 0) != sizeof(list->key)) {
+        mount_list_free(list);
+        return -ENOMEM;
+    }
     if (state != NULL && state_read_file(state, FILE_NAME, FILE_MAX, &data, &len) == 0) {
         load(list, data, len);
         free(data);
@@ -139,6 +188,8 @@ mount_list_free(struct mount_list *list)
     while (!TAILQ_EMPTY(&list->entries))
         drop(list, TAILQ_FIRST(&list->entries));
     pthread_mutex_destroy(&list->lock);
+    free(list->by_mount);
+    free(list->by_host);
     free(list);
 }
 
@@ -150,7 +201,7 @@ mount_list_add(struct mount_list *list, const char *host, const char *path, size
     if (entry == NULL)
         return;
     pthread_mutex_lock(&list->lock);
-    drop_matching(list, host, path, path_len);
+    drop_mount(list, host, path, path_len);
     append(list, entry);
     pthread_mutex_unlock(&list->lock);
 }
@@ -159,7 +210,7 @@ void
 mount_list_remove(struct mount_list *list, const char *host, const char *path, size_t path_len)
 {
     pthread_mutex_lock(&list->lock);
-    drop_matching(list, host, path, path_len);
+    drop_mount(list, host, path, path_len);
     pthread_mutex_unlock(&list->lock);
 }
 
@@ -167,7 +218,7 @@ void
 mount_list_remove_host(struct mount_list *list, const char *host)
 {
     pthread_mutex_lock(&list->lock);
-    drop_matching(list, host, NULL, 0);
+    drop_host(list, host);
     pthread_mutex_unlock(&list->lock);
 }
 

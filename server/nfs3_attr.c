@@ -90,6 +90,7 @@ nfs3_readlink_begin(struct nfs3_call *call)
     if (!S_ISLNK(nfs3_node_type(call)))
         return -EINVAL;
     call->data = buf_get_spare(call->rpc.transport->buffers, STORE_LINK_MAX);
+    call_expect(&call->rpc, STORE_LINK_MAX);
     if (call->data == NULL)
         return -ENOMEM;
     call->op.u.readlink.text = (char *)call->data->data;

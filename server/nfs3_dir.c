@@ -44,6 +44,7 @@ listing_begin(struct nfs3_call *call, size_t buffer_bytes, uint32_t max_entries)
     call->data = buf_get_spare(call->rpc.transport->buffers, MAX(MIN(buffer_bytes, ENTRIES_MAX), DIRENT_MAX));
     if (call->data == NULL)
         return -ENOMEM;
+    call_expect(&call->rpc, call->data->capacity);
     op->u.dir.buffer = call->data->data;
     op->u.dir.size = MIN(call->data->capacity, MAX(buffer_bytes, DIRENT_MAX));
     op->u.dir.max_entries = max_entries;
@@ -70,7 +71,10 @@ list_space(struct nfs3_call *call, size_t entry_size, size_t room)
     if (count == 0 || room == 0)
         return -NFS3_ETOOSMALL;
     call->list = buf_get_spare(call->rpc.transport->buffers, count * entry_size);
-    return call->list != NULL ? 0 : -ENOMEM;
+    if (call->list == NULL)
+        return -ENOMEM;
+    call_expect(&call->rpc, call->data->capacity + call->list->capacity);
+    return 0;
 }
 
 int

@@ -16,6 +16,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "server/sandbox.h"
 #include "storage/fh.h"
 
 #define NEGATIVE_PART 4                 /* "none" and failures are kept for this part of ttl_ms, */
@@ -50,6 +51,7 @@ TAILQ_HEAD(entries, entry);
 
 struct resolver {
     const struct resolver_user *user;
+    const struct sandbox *sandbox;
     void *context;
     uint64_t ttl_ms, negative_ms, stale_ms;
     unsigned others_max;
@@ -413,6 +415,8 @@ resolver_main(void *arg)
     struct entry *entry;
     bool last;
 
+    if (sandbox_enter(resolver->sandbox, SANDBOX_LOOKUP) < 0)
+        abort();                        /* sandbox_new() has tried it */
     pthread_mutex_lock(&resolver->lock);
     while (!resolver->stopping) {
         entry = next_question(resolver);
@@ -451,6 +455,7 @@ resolver_new(const struct resolver_config *config, struct resolver **out)
     if (resolver == NULL)
         return -ENOMEM;
     resolver->user = config->user;
+    resolver->sandbox = config->sandbox;
     resolver->context = config->context;
     resolver->ttl_ms = config->ttl_ms;
     resolver->negative_ms = MIN(config->ttl_ms / NEGATIVE_PART, NEGATIVE_MAX_MS);

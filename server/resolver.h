@@ -26,6 +26,7 @@
 #define RESOLVER_THREADS 4              /* at most; each but the first is started when all others are busy */
 
 struct resolver;
+struct sandbox;
 
 /* What a source said. Does not change. */
 struct resolver_answer {
@@ -53,6 +54,7 @@ struct resolver_user {
 };
 
 struct resolver_config {
+    const struct sandbox *sandbox;      /* of its threads; NULL: none */
     const struct resolver_user *user;
     void *context;
     unsigned reserved;                  /* threads that take urgent questions only; fewer than RESOLVER_THREADS */

@@ -20,6 +20,8 @@
 #define RECORD_MAX ((4u << 20) + (64u << 10))           /* bytes: the largest wtmax, and what is around it */
 #define REPLIES_MAX ((uint64_t)32 << 20)                /* bytes of replies to come, or that wait for one client ... */
 #define REPLIES_SHARE 8                                 /* ... but not more than this part of all memory */
+#define CLIENT_SHARE 4                  /* of all connections, and of the memory, that one client may have */
+#define CLIENT_LEAST 16                 /* connections that he may have in any case */
 #define WAITING_MAX 1024                /* calls that wait for host names, or for groups */
 #define WAITING_EACH_MAX 128            /* for one answer: a client's burst, and room for others while it is slow */
 #define RATES_MAX 16384                 /* clients of exports with limits that are told apart */
@@ -44,6 +46,7 @@ start_hosts(struct server *server, const struct hosts_source *source)
     const struct hosts_config config = {
         .source = source,
         .log = &server->log,
+        .sandbox = server->sandbox,
         .entries = settings->host_cache,
         .ttl_ms = settings->host_ttl * UINT64_C(1000),
         .stale_ms = settings->host_stale * UINT64_C(1000),
@@ -64,6 +67,7 @@ start_groups(struct server *server, const struct groups_source *source)
     const struct groups_config config = {
         .source = source,
         .log = &server->log,
+        .sandbox = server->sandbox,
         .entries = settings->groups_cache,
         .ttl_ms = settings->groups_ttl * UINT64_C(1000),
         .waiting = WAITING_MAX,
@@ -71,6 +75,28 @@ start_groups(struct server *server, const struct groups_source *source)
     };
 
     return groups_new(&config, &server->groups);
+}
+
+static void
+enter_calls(void *context)
+{
+    if (sandbox_enter(context, SANDBOX_CALLS) < 0)
+        abort();                        /* sandbox_new() has tried it */
+}
+
+static void
+enter_lookup(void *context)
+{
+    if (sandbox_enter(context, SANDBOX_LOOKUP) < 0)
+        abort();
+}
+
+static int
+start_pools(struct server *server)
+{
+    int err = pool_new_with(server->settings.threads, enter_calls, server->sandbox, &server->pool);
+
+    return err < 0 ? err : pool_new_with(1, enter_lookup, server->sandbox, &server->paths);
 }
 
 static unsigned
@@ -128,9 +154,10 @@ choose_connections(const struct server *server)
     return (uint32_t)MAX(limit.rlim_cur / 4, 1);
 }
 
-static void
+static int
 set_up_shared(struct server *server)
 {
+    uint32_t connections = choose_connections(server), share = server->settings.client_connections;
     const struct settings *settings = &server->settings;
     struct worker_shared *shared = &server->shared;
 
@@ -143,20 +170,27 @@ set_up_shared(struct server *server)
     shared->rate = server->rate;
     shared->delay_budget.max_bytes = settings->max_memory / DELAYED_SHARE;
     shared->pool = server->pool;
+    shared->paths = server->paths;
+    shared->sandbox = server->sandbox;
     shared->drc = server->drc;
     shared->programs = programs;
     shared->nprograms = sizeof(programs) / sizeof(programs[0]);
     shared->call_size = MAX(sizeof(struct nfs3_call), sizeof(struct mount3_call));
     shared->transport.limits = (struct transport_limits){
         .record_bytes = RECORD_MAX,
+        .calls_per_client = settings->calls_per_client,
         .calls_per_conn = settings->calls_per_connection,
+        .bytes_per_client = settings->max_memory / CLIENT_SHARE,
         .reply_bytes_per_conn = MIN(REPLIES_MAX, server->settings.max_memory / REPLIES_SHARE),
-        .connections = choose_connections(server),
+        .connections = connections,
+        .idle_ms = settings->idle_timeout * UINT64_C(1000),
+        .keepalive_s = settings->keepalive,
         .socket_buffer = settings->socket_buffer,
         .udp_buffer = settings->udp_buffer,
     };
     shared->transport.gss = server->gss;
     shared->transport.budget.max_bytes = settings->max_memory;
+    return clients_new(share != 0 ? share : MAX(connections / CLIENT_SHARE, CLIENT_LEAST), &shared->transport.clients);
 }
 
 static int
@@ -302,6 +336,7 @@ open_control(struct server *server, char *error, size_t error_size)
         .server = server,
         .dir = state_dir(server->state),
         .log = &server->log,
+        .sandbox = server->sandbox,
         .idle_ms = CONTROL_IDLE_MS,
     };
 
@@ -322,6 +357,9 @@ start(struct server *server, const struct server_config *config, char *error, si
     err = mount_list_new(server->settings.mount_list, server->state, &server->mounts);
     if (err < 0)
         return server_explain(err, "the MOUNT list", error, error_size);
+    err = sandbox_new(server->settings.sandbox, &server->log, &server->sandbox, error, error_size);
+    if (err < 0)
+        return err;
     err = start_hosts(server, config->hosts);
     if (err < 0)
         return server_explain(err, "the thread for host names", error, error_size);
@@ -336,7 +374,7 @@ start(struct server *server, const struct server_config *config, char *error, si
     err = rate_new(RATES_MAX, config->clock != NULL ? config->clock : &rate_clock_system, &server->rate);
     if (err < 0)
         return server_explain(err, "the table of rates", error, error_size);
-    err = pool_new(server->settings.threads, &server->pool);
+    err = start_pools(server);
     if (err < 0)
         return server_explain(err, "the pool of threads", error, error_size);
     err = open_drc(server);
@@ -347,7 +385,9 @@ start(struct server *server, const struct server_config *config, char *error, si
         err = open_control(server, error, error_size);
     if (err < 0)
         return err;
-    set_up_shared(server);
+    err = set_up_shared(server);
+    if (err < 0)
+        return server_explain(err, "the table of clients", error, error_size);
     err = start_workers(server, workers, error, error_size);
     if (err < 0)
         return err;
@@ -430,12 +470,13 @@ server_free(struct server *server)
     gss_stop(server->gss);              /* or for a ticket to be looked at */
     stop_workers(server);
     gss_free(server->gss);
+    clients_free(server->shared.transport.clients);
     groups_free(server->groups);
     hosts_free(server->hosts);
     listen_close(&server->mount_sockets);
     listen_close(&server->nfs_sockets);
-    if (server->pool != NULL)
-        pool_free(server->pool);
+    pool_free(server->pool);
+    pool_free(server->paths);
     rate_free(server->rate);
     drc_free(server->drc);
     if (server->has_run && mount_list_save(server->mounts, server->state) < 0)
@@ -445,6 +486,7 @@ server_free(struct server *server)
     exports_put(server->exports);
     if (server->state != NULL)
         state_close(server->state);
+    sandbox_free(server->sandbox);
     server_source_fini(&server->source);
     free(server->warnings);
     settings_fini(&server->settings);

@@ -70,7 +70,8 @@ struct server_status {
 /* Counters since the start, and what is in use now. */
 struct server_stats {
     uint64_t calls, replies, bytes_in, bytes_out;
-    uint64_t connections_opened, connections_closed, bad_records, bad_messages, auth_errors, dropped;
+    uint64_t connections_opened, connections_closed, connections_refused, connections_idle;
+    uint64_t bad_records, bad_messages, auth_errors, dropped;
     uint64_t unknown_errors;            /* told as NFS3ERR_IO */
     uint64_t delayed, delay_refused;    /* calls over max_rate or max_iops: put aside; dropped or told to come again */
     uint64_t disk_errors;               /* calls and flushes that the disk of an export failed */
@@ -80,6 +81,7 @@ struct server_stats {
     struct gss_stats gss;
     uint64_t flushes, flushed_calls;    /* of the exports that are served now: flushes, and the calls they served */
     uint64_t buffer_bytes, buffer_bytes_max;
+    uint64_t call_bytes;                /* of buffer_bytes: for calls; what there were at most at once is kept */
     size_t mounts;                      /* entries of the MOUNT list */
     uint64_t log_lost, log_left_out;    /* lines: that could not be written, that were too many */
 };

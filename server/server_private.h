@@ -15,6 +15,7 @@
 #include "server/mount_list.h"
 #include "server/mount_watch.h"
 #include "server/principals.h"
+#include "server/sandbox.h"
 #include "server/server.h"
 #include "server/state.h"
 #include "server/worker.h"
@@ -43,7 +44,9 @@ struct server {
     struct groups *groups;
     struct gss *gss;                    /* NULL: this build has no Kerberos */
     struct rate *rate;
+    struct sandbox *sandbox;            /* NULL: its threads give up nothing */
     struct pool *pool;
+    struct pool *paths;                 /* one thread that may look at any path */
     struct drc *drc;                    /* NULL: drc_entries is 0 */
     uint64_t started_ms;                /* CLOCK_MONOTONIC */
     struct worker_shared shared;

@@ -49,6 +49,8 @@ add_worker(struct server_stats *stats, const struct worker *worker)
     add(&stats->bytes_out, &transport->bytes_out);
     add(&stats->connections_opened, &transport->conns_opened);
     add(&stats->connections_closed, &transport->conns_closed);
+    add(&stats->connections_refused, &transport->conns_refused);
+    add(&stats->connections_idle, &transport->conns_idle);
     add(&stats->bad_records, &transport->bad_records);
     add(&stats->bad_messages, &transport->bad_messages);
     add(&stats->auth_errors, &transport->auth_errors);
@@ -101,6 +103,7 @@ server_stats(struct server *server, struct server_stats *stats)
     if (server->drc != NULL)
         drc_read_stats(server->drc, &stats->drc);
     add(&stats->buffer_bytes, &server->shared.transport.budget.used_bytes);
+    add(&stats->call_bytes, &server->shared.transport.call_bytes);
     stats->buffer_bytes_max = server->shared.transport.budget.max_bytes;
     stats->mounts = mount_list_count(server->mounts);
     add(&stats->log_lost, &server->log_meter.lost);

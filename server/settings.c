@@ -393,7 +393,7 @@ int
 settings_check(const struct settings *settings, char *error, size_t error_size)
 {
     uint64_t largest = settings->rtmax > settings->wtmax ? settings->rtmax : settings->wtmax;
-    char share[24], needed[24];
+    char share[24], needed[24], shown[SHOWN_MAX];
 
     if (!settings->tcp && !settings->udp) {
         snprintf(error, error_size, "tcp and udp are both off: nobody could call");
@@ -407,7 +407,8 @@ settings_check(const struct settings *settings, char *error, size_t error_size)
         return -EINVAL;
     }
     if (settings->state_dir != NULL && settings->state_dir[0] != '/') {
-        snprintf(error, error_size, "state_dir: %s is not an absolute path", settings->state_dir);
+        snprintf(error, error_size, "state_dir: %s is not an absolute path",
+                 log_quote(shown, sizeof(shown), settings->state_dir, strlen(settings->state_dir)));
         return -EINVAL;
     }
     return 0;

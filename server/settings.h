@@ -14,6 +14,7 @@
 
 enum setting_rpcbind { RPCBIND_AUTO, RPCBIND_SYSTEM, RPCBIND_OFF };
 enum setting_engine { SETTING_ENGINE_AUTO, SETTING_ENGINE_URING, SETTING_ENGINE_POOL };
+enum setting_sandbox { SETTING_SANDBOX_AUTO, SETTING_SANDBOX_ON, SETTING_SANDBOX_OFF };
 enum setting_inline { SETTING_INLINE_AUTO, SETTING_INLINE_ON, SETTING_INLINE_OFF };
 
 struct setting;
@@ -31,7 +32,11 @@ struct settings {
     uint32_t rtmax, wtmax, dtpref;      /* bytes; 4 KiB to 4 MiB (dtpref to 1 MiB) */
     uint64_t max_memory;                /* bytes of buffers in the whole server */
     uint32_t max_connections;
+    uint32_t client_connections;        /* of one client; 0: a quarter of max_connections, 16 at least */
+    uint32_t idle_timeout;              /* seconds; 0: never */
+    uint32_t keepalive;                 /* seconds; 0: the kernel's own */
     uint32_t calls_per_connection;
+    uint32_t calls_per_client;
     uint32_t fd_cache;                  /* files kept open per export; 0: a part of RLIMIT_NOFILE */
     uint32_t socket_buffer;             /* bytes; 0: the kernel tunes it */
     uint32_t udp_buffer;                /* bytes */
@@ -49,6 +54,7 @@ struct settings {
     uint32_t gss_contexts;              /* of callers with Kerberos that are known */
     uint64_t memory_bytes;              /* a memory: export's size */
     uint64_t memory_files;
+    enum setting_sandbox sandbox;
     uint32_t log_level;                 /* enum log_level */
     uint32_t log_limit;                 /* lines of one kind in ten seconds (LOG_WINDOW_MS); 0: all */
     char *state_dir;                    /* owned; NULL: the default of the user */

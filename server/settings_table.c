@@ -23,6 +23,7 @@
 static const char *const rpcbind_words[] = { "auto", "system", "off", NULL };
 static const char *const engine_words[] = { "auto", "uring", "pool", NULL };
 static const char *const inline_words[] = { "auto", "on", "off", NULL };
+static const char *const sandbox_words[] = { "auto", "on", "off", NULL };
 static const char *const log_level_words[] = { "error", "warn", "info", "debug", NULL };
 
 const struct setting settings_table[] = {
@@ -55,11 +56,24 @@ const struct setting settings_table[] = {
     { "dtpref", SIZE(dtpref, KIB(4), MIB(1), 512), .initial = "64K",
       .help = "Size of a READDIR reply that clients are told to prefer; a multiple of 512." },
     { "max_memory", SIZE(max_memory, MIB(16), GIB(1024), 1), .initial = "512M",
-      .help = "Memory for buffers in the whole server; at this bound it stops reading from clients." },
+      .help = "Memory for buffers in the whole server; at this bound it stops reading from clients, and from one client "
+              "when a quarter of it holds his large calls and his replies." },
     { "max_connections", NUMBER(max_connections, "", 1, 1000000), .initial = "10000",
       .help = "TCP connections that may be open at once." },
+    { "client_connections", NUMBER(client_connections, "", 0, 1000000), .initial = "0",
+      .help = "TCP connections that one client may have, which is an IPv4 address or an IPv6 network of 64 bits; 0 is a "
+              "quarter of max_connections, and 16 at least." },
+    { "idle_timeout", NUMBER(idle_timeout, "seconds", 0, 86400), .initial = "360",
+      .help = "A TCP connection without a call under way that has moved no byte for so long is closed; 0 closes none. "
+              "Clients connect again when they have something to ask." },
+    { "keepalive", NUMBER(keepalive, "seconds", 0, 32767), .initial = "60",
+      .help = "How long a TCP peer may be silent before it is asked whether it is still there; one that does not answer "
+              "is given up after twice the time; 0 leaves this to the kernel." },
     { "calls_per_connection", NUMBER(calls_per_connection, "", 1, 65536), .initial = "1024",
       .help = "Calls of one connection that may be under way; at this bound it is not read from." },
+    { "calls_per_client", NUMBER(calls_per_client, "", 16, 1000000), .initial = "2048",
+      .help = "Calls of one client that may be under way over all of his TCP connections; at this bound none of them is "
+              "read from, so that others need not wait behind him." },
     { "fd_cache", NUMBER(fd_cache, "files", 0, 1000000), .initial = "0",
       .help = "Files kept open per exported directory; 0 is a share of the limit of open files (RLIMIT_NOFILE)." },
     { "socket_buffer", SIZE(socket_buffer, 0, GIB(1), 1), .initial = "0",
@@ -101,6 +115,9 @@ const struct setting settings_table[] = {
       .help = "What fits into a memory: export." },
     { "memory_files", NUMBER(memory_files, "files", 1, 1000000000), .initial = "1000000",
       .help = "How many files and directories fit into a memory: export." },
+    { "sandbox", CHOICE(sandbox, sandbox_words), .initial = "auto",
+      .help = "Whether threads give up the capabilities, system calls and paths that they do not need: auto as far as this "
+              "machine lets them, on not without all of it, off nothing." },
     { "log_level", CHOICE(log_level, log_level_words), .initial = "info", .live = true,
       .help = "What is told on standard error: errors alone, or also warnings, notices, and each refused call." },
     { "log_limit", NUMBER(log_limit, "lines", 0, 1000000), .initial = "100", .live = true,

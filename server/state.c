@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "server/sandbox.h"
+
 #define KEY_FILE "handle-key"
 #define KEY_DIGITS (2 * FH_KEY_SIZE)
 #define NAME_BYTES_MAX 128                               /* of a file in the directory, temporary ones too */
@@ -104,11 +106,12 @@ open_dir(struct state *state, char *error, size_t error_size)
 
     if (err < 0)
         return fail(err, error, error_size, "state directory: %s: %s", state->dir, strerror(-err));
-    state->fd = open(state->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (state->fd < 0 || fstat(state->fd, &st) < 0) {
+    state->fd = sandbox_open_dir(state->dir);
+    err = state->fd;
+    if (err >= 0 && fstat(state->fd, &st) < 0)
         err = -errno;
+    if (err < 0)
         return fail(err, error, error_size, "state directory: %s: %s", state->dir, strerror(-err));
-    }
     if (st.st_uid != geteuid())
         return fail(-EPERM, error, error_size, "state directory: %s belongs to another user (uid %u)", state->dir,
                     st.st_uid);

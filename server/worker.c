@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "rpc/listen.h"
+#include "server/sandbox.h"
 
 struct worker_listener {
     struct listener *listener;
@@ -126,8 +127,13 @@ set_up(struct worker *worker)
     };
     int err;
 
+    err = sandbox_enter_place(shared->sandbox, SANDBOX_CALLS);
+    if (err < 0)
+        return err;
     worker->private->cred_mode = cred_thread_init();
     err = engine_new(&engine, &worker->engine);
+    if (err == 0)
+        err = sandbox_enter_filter(shared->sandbox, SANDBOX_CALLS);
     if (err < 0)
         return err;
     err = transport_new(&transport, &worker->transport);

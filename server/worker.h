@@ -29,6 +29,7 @@
 struct groups;
 struct hosts;
 struct mount_list;
+struct sandbox;
 
 /* What all workers of a server use; set up before the first one is made, and outlives them. */
 struct worker_shared {
@@ -42,6 +43,8 @@ struct worker_shared {
     struct rate *rate;                  /* what clients owe, of exports that have limits */
     struct delay_budget delay_budget;
     struct pool *pool;                  /* threads that may block */
+    struct pool *paths;                 /* likewise, and find files by path */
+    const struct sandbox *sandbox;      /* NULL: none */
     struct transport_shared transport;
     const struct program *const *programs;
     size_t nprograms;

@@ -6,9 +6,12 @@
  * and remembered; a caller with more groups than are remembered has his writes done by the pool. Reads and flushes need
  * no rights of their own.
  */
+#include <errno.h>
 #include <liburing.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "storage/engine_io.h"
 
@@ -207,6 +210,36 @@ static const struct engine_kind engine_uring_kind = {
     .free = uring_free,
 };
 
+/* Some builds of liburing 2.3 lack the functions for the two things that are registered here. */
+static int
+register_in(struct io_uring *ring, unsigned what, void *arg, unsigned n)
+{
+    return syscall(SYS_io_uring_register, ring->ring_fd, what, arg, n) < 0 ? -errno : 0;
+}
+
+/*
+ * What this engine asks of its rings is all that they will ever do: io_uring does not pass the filters for system calls
+ * that a thread may be under (seccomp(2)). Linux 5.10.
+ */
+static int
+restrict_ring(struct io_uring *ring)
+{
+    static const uint8_t entries[] = { IORING_OP_READ, IORING_OP_WRITE, IORING_OP_FSYNC };
+    static const uint8_t registrations[] = { IORING_REGISTER_PERSONALITY, IORING_UNREGISTER_PERSONALITY };
+    struct io_uring_restriction restrictions[sizeof(entries) + sizeof(registrations)] = { { 0 } };
+    unsigned n = 0;
+
+    for (size_t i = 0; i < sizeof(entries); i++, n++) {
+        restrictions[n].opcode = IORING_RESTRICTION_SQE_OP;
+        restrictions[n].sqe_op = entries[i];
+    }
+    for (size_t i = 0; i < sizeof(registrations); i++, n++) {
+        restrictions[n].opcode = IORING_RESTRICTION_REGISTER_OP;
+        restrictions[n].register_op = registrations[i];
+    }
+    return register_in(ring, IORING_REGISTER_RESTRICTIONS, restrictions, n);
+}
+
 /* The best set of flags that this kernel takes. */
 static int
 open_ring(struct io_uring *ring, unsigned entries)
@@ -219,7 +252,7 @@ open_ring(struct io_uring *ring, unsigned entries)
     int err = -ENOSYS;
 
     for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-        struct io_uring_params params = { .flags = flags[i] };
+        struct io_uring_params params = { .flags = flags[i] | IORING_SETUP_R_DISABLED };
 
         err = io_uring_queue_init_params(entries, ring, &params);
         if (err != -EINVAL)
@@ -243,6 +276,10 @@ engine_uring_new(const struct engine_config *config, struct engine **out)
     if (err < 0)
         goto fail_ring;
     err = io_uring_register_eventfd(&uring->ring, uring->engine.wake_fd);
+    if (err == 0)
+        err = restrict_ring(&uring->ring);
+    if (err == 0)
+        err = register_in(&uring->ring, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
     if (err < 0)
         goto fail_engine;
     *out = &uring->engine;

@@ -26,6 +26,8 @@ struct pool {
     unsigned idle;
     unsigned queued;
     uint64_t done;
+    void (*begin)(void *context);       /* NULL: nothing to begin with */
+    void *context;
 };
 
 /* The next piece of work, or NULL when the calling thread shall end; called and returns with the lock held. */
@@ -55,6 +57,8 @@ pool_thread(void *arg)
     struct pool *pool = arg;
     struct pool_work *work;
 
+    if (pool->begin != NULL)
+        pool->begin(pool->context);
     cred_thread_init();
     pthread_mutex_lock(&pool->lock);
     while ((work = take(pool)) != NULL) {
@@ -96,6 +100,12 @@ grow(struct pool *pool)
 int
 pool_new(unsigned threads, struct pool **out)
 {
+    return pool_new_with(threads, NULL, NULL, out);
+}
+
+int
+pool_new_with(unsigned threads, void (*begin)(void *context), void *context, struct pool **out)
+{
     struct pool *pool;
     int err;
 
@@ -107,6 +117,8 @@ pool_new(unsigned threads, struct pool **out)
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->more, NULL);
     pthread_cond_init(&pool->ended, NULL);
+    pool->begin = begin;
+    pool->context = context;
     err = pool_resize(pool, threads);
     if (err < 0) {
         pool_free(pool);

@@ -27,7 +27,10 @@ struct pool_stats {
 /* Start `threads` threads (1 to 1024). Returns 0 or -errno. */
 int pool_new(unsigned threads, struct pool **pool);
 
-/* Finishes what is queued, then ends the threads. */
+/* The same, and each thread, those of pool_resize() too, calls begin(context) before anything else. */
+int pool_new_with(unsigned threads, void (*begin)(void *context), void *context, struct pool **pool);
+
+/* Finishes what is queued, then ends the threads. NULL is fine. */
 void pool_free(struct pool *pool);
 
 /* Queue a list of work linked by next, first to last, under one lock; wakes as many threads as it takes. */

@@ -22,6 +22,7 @@
 #include <linux/magic.h>
 #include <linux/mount.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -61,6 +62,13 @@ posix_cname(char *buffer, const char *name, size_t len)
 {
     memcpy(buffer, name, len);
     buffer[len] = '\0';
+    return buffer;
+}
+
+const char *
+posix_proc_name(char *buffer, int fd)
+{
+    snprintf(buffer, POSIX_PROC_NAME_MAX, "%d", fd);
     return buffer;
 }
 
@@ -284,6 +292,8 @@ posix_free(struct store *store)
     posix_writable_fini(ps);
     if (ps->tree_fd >= 0)
         close(ps->tree_fd);
+    if (ps->proc_fd >= 0)
+        close(ps->proc_fd);
     pthread_mutex_destroy(&ps->guard_lock);
     pthread_mutex_destroy(&ps->syncfs_lock);
     free(ps);
@@ -331,6 +341,18 @@ open_root(struct posix_store *ps, const char *path)
     ps->own_mount = true;
     close(fd);
     return own;
+}
+
+/* Where a descriptor can be opened again; as root through a mount of its own, from which ".." leads nowhere. */
+static int
+open_proc(void)
+{
+    static const char path[] = "/proc/self/fd";
+    int fd = (int)syscall(SYS_open_tree, AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+    if (fd < 0)
+        fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
 }
 
 #ifdef HAVE_BLKID
@@ -455,7 +477,7 @@ posix_new(const struct posix_config *config, struct store **store)
         return -ENOMEM;
     ps->store.ops = &posix_ops;
     ps->inline_mode = config->inline_mode;
-    ps->tree_fd = -1;
+    ps->tree_fd = ps->proc_fd = -1;
     pthread_mutex_init(&ps->guard_lock, NULL);
     pthread_mutex_init(&ps->syncfs_lock, NULL);
     posix_writable_init(ps);
@@ -463,6 +485,11 @@ posix_new(const struct posix_config *config, struct store **store)
     init_pace(ps);
     if (getrandom(ps->hash_key, sizeof(ps->hash_key), 0) != sizeof(ps->hash_key)) {
         err = -EIO;
+        goto fail;
+    }
+    ps->proc_fd = open_proc();
+    if (ps->proc_fd < 0) {
+        err = ps->proc_fd;
         goto fail;
     }
     fd = open_root(ps, config->path);

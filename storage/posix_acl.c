@@ -2,7 +2,8 @@
  * storage/posix_acl.c - ACLs, as the kernel keeps them: in extended attributes of its own (acl(5), xattr(7)).
  *
  * The kernel checks who may set them, and what the mode becomes. f...xattr(2) does not take an O_PATH descriptor, but
- * /proc/self/fd leads to the very file that is open there, whatever has become of its name.
+ * /proc/self/fd leads to the very file that is open there, whatever has become of its name. For a thread that finds no
+ * files by path that is its root directory; ...xattrat(2), which would do without that, is of Linux 6.13.
  */
 #include <endian.h>
 #include <errno.h>
@@ -33,20 +34,24 @@ struct fd_path {
 };
 
 static const char *
-path_of(int fd, struct fd_path *path)
+path_of(const struct posix_store *ps, int fd, struct fd_path *path)
 {
-    snprintf(path->text, sizeof(path->text), "/proc/self/fd/%d", fd);
+    struct stat root, proc;
+    bool jailed = stat("/", &root) == 0 && fstat(ps->proc_fd, &proc) == 0 && root.st_dev == proc.st_dev &&
+                  root.st_ino == proc.st_ino;
+
+    snprintf(path->text, sizeof(path->text), jailed ? "/%d" : "/proc/self/fd/%d", fd);
     return path->text;
 }
 
 static ssize_t
-get_value(int fd, const char *name, struct acl_value *value)
+get_value(const struct posix_store *ps, int fd, const char *name, struct acl_value *value)
 {
     struct fd_path path;
     ssize_t len = fgetxattr(fd, name, value, sizeof(*value));
 
     if (len < 0 && errno == EBADF)
-        len = getxattr(path_of(fd, &path), name, value, sizeof(*value));
+        len = getxattr(path_of(ps, fd, &path), name, value, sizeof(*value));
     return len < 0 ? -errno : len;
 }
 
@@ -55,7 +60,7 @@ static int
 read_acl(const struct posix_node *node, const char *name, struct store_acl *acl)
 {
     struct acl_value value;
-    ssize_t len = get_value(node->fd, name, &value);
+    ssize_t len = get_value(store_of(node->base.store), node->fd, name, &value);
 
     acl->count = 0;
     if (len == -ENODATA || len == -EOPNOTSUPP)
@@ -97,24 +102,24 @@ posix_getacl(struct store_op *op)
 }
 
 static int
-remove_value(int fd, const char *name)
+remove_value(const struct posix_store *ps, int fd, const char *name)
 {
     struct fd_path path;
     int result = fremovexattr(fd, name);
 
     if (result < 0 && errno == EBADF)
-        result = removexattr(path_of(fd, &path), name);
+        result = removexattr(path_of(ps, fd, &path), name);
     return result < 0 && errno != ENODATA ? -errno : 0;
 }
 
 static int
-set_value(int fd, const char *name, const struct acl_value *value, size_t len)
+set_value(const struct posix_store *ps, int fd, const char *name, const struct acl_value *value, size_t len)
 {
     struct fd_path path;
     int result = fsetxattr(fd, name, value, len, 0);
 
     if (result < 0 && errno == EBADF)
-        result = setxattr(path_of(fd, &path), name, value, len, 0);
+        result = setxattr(path_of(ps, fd, &path), name, value, len, 0);
     return result < 0 ? -errno : 0;
 }
 
@@ -126,13 +131,13 @@ write_acl(const struct posix_node *node, const char *name, const struct store_ac
     if (acl == NULL)
         return 0;
     if (acl->count == 0)
-        return remove_value(node->fd, name);
+        return remove_value(store_of(node->base.store), node->fd, name);
     for (uint32_t i = 0; i < acl->count; i++) {
         value.entries[i].tag = htole16(acl->entries[i].tag);
         value.entries[i].perm = htole16(acl->entries[i].perm);
         value.entries[i].id = htole32(acl->entries[i].id);
     }
-    return set_value(node->fd, name, &value, VALUE_BYTES(acl->count));
+    return set_value(store_of(node->base.store), node->fd, name, &value, VALUE_BYTES(acl->count));
 }
 
 /* What is refused is refused before anything is set. The kernel checks again. */

@@ -135,9 +135,9 @@ time_to_set(enum store_time_how how, struct timespec time)
 
 /* chmod of an open file, O_PATH or not; a symbolic link has no mode to set. */
 static int
-set_mode(int fd, uint32_t mode)
+set_mode(struct posix_store *ps, int fd, uint32_t mode)
 {
-    char path[32];
+    char name[POSIX_PROC_NAME_MAX];
     struct stat st;
 
     if (fchmod(fd, mode) == 0)
@@ -152,26 +152,24 @@ set_mode(int fd, uint32_t mode)
         return 0;
     if (errno != ENOSYS && errno != EINVAL)
         return -errno;
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    return chmod(path, mode) < 0 ? -errno : 0;
+    return fchmodat(ps->proc_fd, posix_proc_name(name, fd), mode, 0) < 0 ? -errno : 0;
 }
 
 static int
-set_times(int fd, const struct store_setattr *set)
+set_times(struct posix_store *ps, int fd, const struct store_setattr *set)
 {
     struct timespec times[2] = { time_to_set(set->set_atime, set->atime), time_to_set(set->set_mtime, set->mtime) };
-    char path[32];
+    char name[POSIX_PROC_NAME_MAX];
 
     if (utimensat(fd, "", times, AT_EMPTY_PATH) == 0)
         return 0;
     if (errno != EINVAL)
         return -errno;
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);       /* before Linux 5.8 */
-    return utimensat(AT_FDCWD, path, times, 0) < 0 ? -errno : 0;
+    return utimensat(ps->proc_fd, posix_proc_name(name, fd), times, 0) < 0 ? -errno : 0;      /* before Linux 5.8 */
 }
 
 int
-posix_apply(int fd, const struct store_setattr *set)
+posix_apply(struct posix_store *ps, int fd, const struct store_setattr *set)
 {
     int err = 0;
 
@@ -181,9 +179,9 @@ posix_apply(int fd, const struct store_setattr *set)
             err = -errno;
     }
     if (err == 0 && set->set_mode)
-        err = set_mode(fd, set->mode & 07777);
+        err = set_mode(ps, fd, set->mode & 07777);
     if (err == 0 && (set->set_atime != STORE_TIME_KEEP || set->set_mtime != STORE_TIME_KEEP))
-        err = set_times(fd, set);
+        err = set_times(ps, fd, set);
     return err;
 }
 
@@ -289,7 +287,7 @@ change_attributes(struct store_op *op, struct posix_node *node)
             return err;
         cred_revert();
     }
-    err = posix_apply(node->fd, set);
+    err = posix_apply(op_store(op), node->fd, set);
     if (err == 0 && op->sync)
         err = posix_flush_attr(ps, node);
     return err;

@@ -245,7 +245,7 @@ apply_to_new(const struct store_op *op, int fd, const struct store_setattr *want
         if (S_ISDIR(st.st_mode))
             set.mode |= st.st_mode & S_ISGID;   /* its parent's, which mkdir(2) hands down */
     }
-    return posix_apply(fd, &set);
+    return posix_apply(op_store(op), fd, &set);
 }
 
 static bool
@@ -299,12 +299,12 @@ open_exclusive(const struct store_op *op, const struct posix_node *dir, const ch
 {
     int fd = openat(dir->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), err;
     struct timespec times[2];
-    char path[32];
+    char source[POSIX_PROC_NAME_MAX];
 
     if (fd >= 0) {
         verifier_times(op->u.create.verifier, times);
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-        if (futimens(fd, times) == 0 && linkat(AT_FDCWD, path, dir->fd, name, AT_SYMLINK_FOLLOW) == 0)
+        if (futimens(fd, times) == 0 &&
+            linkat(op_store(op)->proc_fd, posix_proc_name(source, fd), dir->fd, name, AT_SYMLINK_FOLLOW) == 0)
             return fd;
         err = -errno;
         close(fd);
@@ -591,15 +591,14 @@ static int
 link_name(struct store_op *op, struct posix_node *node, struct posix_node *dir)
 {
     struct posix_store *ps = op_store(op);
-    char buffer[STORE_NAME_MAX + 1], path[32];
+    char buffer[STORE_NAME_MAX + 1], source[POSIX_PROC_NAME_MAX];
     const char *name = posix_cname(buffer, op->name, op->name_len);
 
     if (S_ISDIR(node->type))
         return -EPERM;
     cred_assume(op->cred);
     /* linkat(2) with AT_EMPTY_PATH asks for a capability that the caller has not. */
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", node->fd);
-    if (linkat(AT_FDCWD, path, dir->fd, name, AT_SYMLINK_FOLLOW) < 0)
+    if (linkat(ps->proc_fd, posix_proc_name(source, node->fd), dir->fd, name, AT_SYMLINK_FOLLOW) < 0)
         return -errno;
     if (atomic_load(&ps->paths) != NULL)
         posix_paths_note(atomic_load(&ps->paths), &node->id, &dir->id, name);

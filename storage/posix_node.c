@@ -142,14 +142,13 @@ open_id(struct posix_store *ps, const struct store_id *id, int flags)
 int
 posix_reopen(struct posix_store *ps, struct posix_node *node, int flags)
 {
-    char path[32];
+    char name[POSIX_PROC_NAME_MAX];
     int fd;
 
     if (!ps->by_path && node != ps->root)
         return open_id(ps, &node->id, flags);
     cred_revert();
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", node->fd);
-    fd = open(path, flags | O_CLOEXEC);
+    fd = openat(ps->proc_fd, posix_proc_name(name, node->fd), flags | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
 }
 

@@ -93,6 +93,7 @@ posix_need_janitor(struct posix_store *ps)
 
     if (atomic_load_explicit(&ps->janitor_runs, memory_order_relaxed))
         return;
+    cred_revert();                      /* a thread begins with the rights of the one that starts it */
     sigfillset(&all);
     pthread_mutex_lock(&ps->writable_lock);
     if (!ps->janitor_runs) {

@@ -120,6 +120,7 @@ struct posix_store {
     struct store store;                 /* first */
     struct posix_node *root;            /* in no table; one reference */
     int tree_fd;                        /* a mount of our own without the mounts below it; -1: none */
+    int proc_fd;                        /* /proc/self/fd; see posix_proc_name() */
     int mount_fd;                       /* for open_by_handle_at(2) */
     dev_t dev;
     bool own_mount;                     /* mounts below cannot be entered by name */
@@ -174,6 +175,13 @@ void posix_note_error(struct store_op *op);
 void posix_learn(const struct store_op *op, uint64_t started_ns, bool inline_run);
 uint64_t posix_now_ns(void);
 
+/*
+ * posix.c: the name in proc_fd that stands for an open descriptor, for system calls that take a name; buffer has
+ * POSIX_PROC_NAME_MAX bytes. Threads that act for callers may be unable to find /proc itself (their root is elsewhere).
+ */
+#define POSIX_PROC_NAME_MAX 16
+const char *posix_proc_name(char *buffer, int fd);
+
 /* posix.c: a name as a C string; buffer has STORE_NAME_MAX + 1 bytes. */
 const char *posix_cname(char *buffer, const char *name, size_t len);
 
@@ -195,7 +203,7 @@ int posix_look(struct posix_store *ps, int dirfd, dev_t dir_dev, const char *nam
 struct posix_node *posix_find(struct posix_store *ps, const struct store_id *id);
 /* A node from the table or newly opened, with a reference. May block; reverts the thread's rights. */
 int posix_open(struct posix_store *ps, const struct store_id *id, struct posix_node **node);
-/* Put a file that has just been created, open for reading and writing, into the table. Takes fd over. */
+/* Put a file that has just been created, open for reading and writing, into the table. Takes fd over; may revert rights. */
 void posix_adopt(struct posix_store *ps, const struct store_id *id, const struct stat *st, int fd);
 /* The file is gone: close it as soon as nobody uses it. */
 void posix_forget(struct posix_store *ps, struct posix_node *node);
@@ -222,7 +230,7 @@ void posix_write_end(struct posix_node *node);
 int posix_flush_apart(struct posix_store *ps, struct posix_node *node);
 /* io_fd has been opened for writing; the node is about to be freed; the store begins, ends, is about to be freed. */
 void posix_note_writable(struct posix_store *ps, struct posix_node *node);
-/* There are open nodes: somebody must look at them from time to time. */
+/* There are open nodes: somebody must look at them from time to time. Reverts the thread's rights the first time. */
 void posix_need_janitor(struct posix_store *ps);
 void posix_forget_writable(struct posix_store *ps, struct posix_node *node);
 void posix_writable_init(struct posix_store *ps);
@@ -285,7 +293,7 @@ int posix_flush_attr(struct posix_store *ps, struct posix_node *node);
 /* SETATTR's size alone (op->u.setattr.set->size), checked and flushed as SETATTR does it. */
 int posix_change_size(struct store_op *op, struct posix_node *node);
 /* Apply attributes to an open file (fd may be O_PATH) with the thread's present rights. */
-int posix_apply(int fd, const struct store_setattr *set);
+int posix_apply(struct posix_store *ps, int fd, const struct store_setattr *set);
 /* Whether the caller may read (write) a regular file: RFC 1813 4.4. st: its attributes, if at hand. */
 int posix_may_access(struct store_op *op, struct posix_node *node, bool write, const struct stat *st);
 /* faccessat2(2) on the node itself with the rights of op->cred. */

@@ -477,6 +477,55 @@ other_versions_and_procedures_are_told_apart(void **state)
     live_close(&conn);
 }
 
+/* EXPORT or DUMP over UDP. Returns how it came out. */
+static int
+list_over_udp(struct live *srv, uint32_t proc, size_t *reply_bytes)
+{
+    struct live_conn conn = live_connect_to("127.0.0.1", srv->mount_port, SOCK_DGRAM);
+    size_t len = live_make_call(srv, srv->message, LIVE_MESSAGE_MAX, MOUNT_PROGRAM, MOUNT_V3, proc, NULL, NULL);
+    struct wire_in results;
+    const uint8_t *reply;
+    ssize_t received;
+    uint32_t xid;
+
+    assert_true(live_send_message(&conn, srv->message, len));
+    received = live_receive(srv, &conn, LIVE_WAIT_MS, &reply);
+    assert_true(received > 0);
+    *reply_bytes = (size_t)received;
+    live_close(&conn);
+    return live_parse_reply(&conn, reply, (size_t)received, &xid, &results);
+}
+
+static void
+a_short_list_goes_into_a_datagram(void **state)
+{
+    struct live *srv = *state;
+    size_t bytes;
+
+    live_mount(srv, srv->export);
+    assert_int_equal(list_over_udp(srv, MOUNTPROC3_EXPORT, &bytes), LIVE_SUCCESS);
+    assert_int_equal(list_over_udp(srv, MOUNTPROC3_DUMP, &bytes), LIVE_SUCCESS);
+}
+
+/* The datagram's source may be forged: nobody gets many bytes for few that he has not sent. */
+static void
+a_long_list_is_for_tcp_only(void **state)
+{
+    struct live *srv = *state;
+    char name[64], path[PATH_MAX + 64];
+    size_t bytes;
+
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof(name), "directory-number-%d", i);
+        live_dir(srv, &srv->root, name, 0755);
+        snprintf(path, sizeof(path), "%s/%s", srv->export, name);
+        live_mount(srv, path);
+    }
+    assert_int_equal(list_over_udp(srv, MOUNTPROC3_DUMP, &bytes), LIVE_SYSTEM_ERR);
+    assert_int_equal(bytes, 24);
+    assert_true(count_mounts(srv, NULL) >= 40);
+}
+
 int
 main(void)
 {
@@ -501,6 +550,8 @@ main(void)
         cmocka_unit_test(two_exports_are_two_file_systems),
         cmocka_unit_test(secure_wants_a_port_below_1024),
         cmocka_unit_test(refused_mounts_do_not_flood_the_log),
+        cmocka_unit_test(a_short_list_goes_into_a_datagram),
+        cmocka_unit_test(a_long_list_is_for_tcp_only),
         cmocka_unit_test(all_procedures_answer_over_udp_and_both_versions),
         cmocka_unit_test(other_versions_and_procedures_are_told_apart),
     };

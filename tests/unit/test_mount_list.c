@@ -17,6 +17,7 @@
 
 #define THREADS 4
 #define ROUNDS 500
+#define FLOOD 200000
 
 /* The list as one line: "HOST:PATH HOST:PATH", oldest first. */
 struct line {
@@ -185,6 +186,31 @@ any_number_of_threads_may_use_it(void **state)
     mount_list_free(list);
 }
 
+/* Going through the list for each would take hours, and the test be ended from outside. */
+static void
+a_flood_of_mounts_of_a_long_list_comes_to_an_end(void **state)
+{
+    struct mount_list *list = list_of(FLOOD);
+    char path[32];
+
+    (void)state;
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < FLOOD; i++) {
+            snprintf(path, sizeof(path), "/export/%d", i);
+            add(list, i % 2 == 0 ? "10.0.0.1" : "10.0.0.2", path);
+        }
+        assert_int_equal(mount_list_count(list), FLOOD);
+    }
+    for (int i = 0; i < FLOOD; i += 2) {
+        snprintf(path, sizeof(path), "/export/%d", i);
+        mount_list_remove(list, "10.0.0.1", path, strlen(path));
+    }
+    assert_int_equal(mount_list_count(list), FLOOD / 2);
+    mount_list_remove_host(list, "10.0.0.2");
+    assert_int_equal(mount_list_count(list), 0);
+    mount_list_free(list);
+}
+
 int
 main(void)
 {
@@ -196,6 +222,7 @@ main(void)
         cmocka_unit_test(a_list_of_no_entries_stays_empty),
         cmocka_unit_test(the_list_survives_a_restart_with_any_bytes_in_its_paths),
         cmocka_unit_test(any_number_of_threads_may_use_it),
+        cmocka_unit_test(a_flood_of_mounts_of_a_long_list_comes_to_an_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

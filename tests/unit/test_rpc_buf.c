@@ -108,6 +108,29 @@ two_pools_share_one_budget_and_keep_little(void **state)
 }
 
 static void
+what_was_not_needed_between_two_looks_goes_back_to_the_system(void **state)
+{
+    struct buf_budget budget = { .max_bytes = 64 * MIB };
+    struct buf_pool *pool = buf_pool_new(&budget);
+    struct buf *large, *small;
+
+    (void)state;
+    large = buf_get(pool, MIB);
+    small = buf_get(pool, 4096);
+    buf_put(large);
+    buf_put(small);
+    buf_pool_rest(pool);
+    assert_int_equal(budget.used_bytes, MIB + 4096);    /* who knows */
+    small = buf_get(pool, 4096);
+    buf_put(small);
+    buf_pool_rest(pool);
+    assert_int_equal(budget.used_bytes, 4096);
+    buf_pool_rest(pool);
+    assert_int_equal(budget.used_bytes, 0);
+    buf_pool_free(pool);
+}
+
+static void
 receiving_leaves_a_part_to_replies(void **state)
 {
     struct buf_budget budget = { .max_bytes = 8 * MIB };
@@ -137,6 +160,7 @@ main(void)
         cmocka_unit_test(the_last_reference_gives_a_buffer_back_to_be_used_again),
         cmocka_unit_test(at_the_bound_there_is_no_buffer_until_one_comes_back),
         cmocka_unit_test(two_pools_share_one_budget_and_keep_little),
+        cmocka_unit_test(what_was_not_needed_between_two_looks_goes_back_to_the_system),
         cmocka_unit_test(receiving_leaves_a_part_to_replies),
     };
 
