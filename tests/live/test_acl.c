@@ -557,8 +557,8 @@ an_acl_may_have_1024_entries(void **state)
     u_int i, n = 0;
 
     list[n++] = (aclent)OWNER(7);
-    while (n < NFS_ACL_MAX_ENTRIES - 3)
-        list[n++] = (aclent)USER(5000 + n, n % 8);
+    for (; n < NFS_ACL_MAX_ENTRIES - 3; n++)
+        list[n] = (aclent)USER(5000 + n, n % 8);
     list[n++] = (aclent)GROUP_OBJ(5);
     list[n++] = (aclent)MASK(7);
     list[n++] = (aclent)OTHER(0);

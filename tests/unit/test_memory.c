@@ -182,8 +182,8 @@ make_acl(uint32_t count)
 
     assert_non_null(acl);
     acl->entries[acl->count++] = (struct store_ace){ STORE_ACL_USER_OBJ, 7, STORE_ACL_NO_ID };
-    while (acl->count < count - 3)
-        acl->entries[acl->count++] = (struct store_ace){ STORE_ACL_USER, 4, acl->count };
+    for (; acl->count < count - 3; acl->count++)
+        acl->entries[acl->count] = (struct store_ace){ STORE_ACL_USER, 4, acl->count };
     acl->entries[acl->count++] = (struct store_ace){ STORE_ACL_GROUP_OBJ, 5, STORE_ACL_NO_ID };
     acl->entries[acl->count++] = (struct store_ace){ STORE_ACL_MASK, 5, STORE_ACL_NO_ID };
     acl->entries[acl->count++] = (struct store_ace){ STORE_ACL_OTHER, 5, STORE_ACL_NO_ID };
