@@ -492,6 +492,8 @@ what_is_made_in_a_folder_gets_its_default_acl_cut_to_the_mode(void **state)
     file = live_file(srv, &dir, "closed", 0600);
     assert_int_equal(live_attr(srv, &file).mode, 0600);
     ASSERT_ACL(srv, &file, { OWNER(6), USER(BOB, 7), GROUP_OBJ(5), MASK(0), OTHER(0) });
+    file = live_create_exclusive(srv, &dir, "exclusive", "verifier")->CREATE3res_u.resok.obj.post_op_fh3_u.handle;
+    ASSERT_ACL(srv, &file, { OWNER(6), USER(BOB, 7), GROUP_OBJ(5), MASK(0), OTHER(0) });
     inner = live_dir(srv, &dir, "inner", 0777);
     assert_int_equal(live_attr(srv, &inner).mode, 0774);
     ASSERT_ACL(srv, &inner, { OWNER(7), USER(BOB, 7), GROUP_OBJ(5), MASK(7), OTHER(4) });
