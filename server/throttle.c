@@ -6,10 +6,22 @@
 
 #define MS_NS UINT64_C(1000000)
 
+/* Whose options they are: below a mount point (crossmnt) they are those of an export around it, and so is the bucket. */
+static const struct export *
+owner_of(const struct export *export, const struct export_rights *rights)
+{
+    const struct export_client *client = (const struct export_client *)((const char *)rights -
+                                                                        offsetof(struct export_client, rights));
+
+    while (export->around != NULL && !(client >= export->clients && client < export->clients + export->nclients))
+        export = export->around;
+    return export;
+}
+
 static struct rate_key
 key_of(const struct nfs3_call *call)
 {
-    struct rate_key key = { .export_id = call->export->id };
+    struct rate_key key = { .export_id = owner_of(call->export, call->rights)->id };
 
     peer_address_init(&key.peer, (const struct sockaddr *)&call->rpc.peer);
     return key;

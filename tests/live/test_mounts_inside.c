@@ -14,6 +14,7 @@
 #define USUAL "rw,insecure,no_root_squash"
 #define SMALL (8 << 20)                 /* bytes of a file system that is mounted */
 #define LATER_MS 10000                  /* by then the server has seen what is mounted */
+#define QUIET_MS 150                    /* without a reply for this long, a call waits */
 #define DIR_MODE 01777
 
 static bool can_mount;
@@ -417,6 +418,41 @@ only_exports_that_are_written_are_listed(void **state)
     unmount(srv, "m");
 }
 
+/* Of max_iops: it stands still. */
+static uint64_t
+same_time(void *context)
+{
+    (void)context;
+    return 1;
+}
+
+static void
+a_limit_holds_for_an_export_and_all_that_is_mounted_inside_together(void **state)
+{
+    static const struct rate_clock clock = { .now_ns = same_time };
+    const struct live_options options = { .clock = &clock };
+    struct live *srv = with_mount(state), *other = live_start_beside(srv, &options);
+    struct live_conn conn = live_connect(other, SOCK_STREAM, AF_INET);
+    const uint8_t *reply;
+    uint8_t message[512];
+    GETATTR3args args;
+    size_t len;
+
+    unmount(srv, "m");
+    mount_on(other, "m");
+    reload(other, USUAL ",crossmnt,max_iops=10", "");
+    args.object = live_find(other, &other->root, "m");  /* one of two calls that begin at once */
+    assert_int_equal(live_getattr(other, &args.object)->status, NFS3_OK);
+    len = live_make_call(other, message, sizeof(message), NFS_PROGRAM, NFS_V3, NFSPROC3_GETATTR,
+                         (xdrproc_t)xdr_GETATTR3args, &args);
+    assert_true(live_send_message(&conn, message, len));
+    assert_int_equal(live_receive(other, &conn, QUIET_MS, &reply), LIVE_TIMEOUT);
+    reload(other, USUAL ",crossmnt", "");
+    assert_true(live_receive(other, &conn, LIVE_WAIT_MS, &reply) > 0);
+    live_close(&conn);
+    unmount(other, "m");
+}
+
 int
 main(void)
 {
@@ -436,6 +472,7 @@ main(void)
         cmocka_unit_test(what_the_kernel_shows_as_files_is_not_followed_unasked),
         cmocka_unit_test(a_directory_that_something_is_mounted_on_cannot_be_removed_or_moved),
         cmocka_unit_test(only_exports_that_are_written_are_listed),
+        cmocka_unit_test(a_limit_holds_for_an_export_and_all_that_is_mounted_inside_together),
     };
 
     can_mount = unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
