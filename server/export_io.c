@@ -2,8 +2,7 @@
 #include "server/export_io.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
+#include <stddef.h>
 
 /* Why one client's options do nothing; NULL when they do something. */
 static const char *
@@ -25,14 +24,12 @@ explain(const struct export *export, const struct export_rights *rights)
     return NULL;
 }
 
-bool
-export_io_explain(const struct export *export, char *text, size_t size)
+const char *
+export_io_explain(const struct export *export)
 {
     const char *why = NULL;
 
     for (size_t i = 0; i < export->nclients && why == NULL; i++)
         why = explain(export, &export->clients[i].rights);
-    if (why != NULL)
-        snprintf(text, size, "%s", why);
-    return why != NULL;
+    return why;
 }

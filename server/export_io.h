@@ -2,12 +2,9 @@
 #ifndef RINGNFS_SERVER_EXPORT_IO_H
 #define RINGNFS_SERVER_EXPORT_IO_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "server/exports.h"
 
-/* Whether an option of one of its clients does nothing here; then text says which and why. The export has its store. */
-bool export_io_explain(const struct export *export, char *text, size_t size);
+/* Which option of one of its clients does nothing here, and why; NULL: none. The export has its store. */
+const char *export_io_explain(const struct export *export);
 
 #endif

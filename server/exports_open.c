@@ -13,7 +13,6 @@
 #include "storage/memory.h"
 #include "storage/posix.h"
 
-#define TEXT_MAX 512                    /* bytes of a warning */
 #define FD_CACHE_MIN 64
 #define FD_CACHE_MAX 65536
 #define MEMORY_ROOT_MODE 01777
@@ -215,10 +214,10 @@ find_dirs(struct exports_builder *builder)
 static void
 warn_of_io(struct exports_builder *builder, const struct export *export, const struct export_entry *entry)
 {
-    char text[TEXT_MAX];
+    const char *why = export_io_explain(export);
 
-    if (export_io_explain(export, text, sizeof(text)))
-        exports_report_warning(&builder->report, &entry->place, "%s", text);
+    if (why != NULL)
+        exports_report_warning(&builder->report, &entry->place, "%s", why);
 }
 
 static int

@@ -1,6 +1,6 @@
 /*
- * tests/lib/disk_rig.h - a posix store on a real disk, below $TMPDIR or else /var/tmp, and a look at what of its files is in
- * the page cache. On top of store_rig.h; each of these fails the test that it cannot serve.
+ * tests/lib/disk_rig.h - a posix store on a real disk, below $TMPDIR or else /var/tmp, and a look at what of its files is
+ * in the page cache. On top of store_rig.h; each of these fails the test that it cannot serve.
  */
 #ifndef RINGNFS_TESTS_LIB_DISK_RIG_H
 #define RINGNFS_TESTS_LIB_DISK_RIG_H

@@ -40,7 +40,7 @@ need_direct(struct rig *rig)
     skip();
 }
 
-/* Where disk_data lies as the file wants it, or an odd byte off. */
+/* Where data lies as the file wants it, or an odd byte off. */
 static uint8_t *
 place_for(uint8_t *room, uint64_t offset, bool odd)
 {
@@ -51,7 +51,8 @@ static void
 a_direct_read_of_any_range_gets_what_is_there_and_leaves_nothing_in_the_cache(void **state)
 {
     static const struct { uint64_t offset; uint32_t length; } ranges[] = {
-        { 0, DISK_PAGE }, { 0, 1 }, { 1, 1 }, { DISK_PAGE - 1, 2 }, { 511, 1026 }, { DISK_PAGE, 3 * DISK_PAGE }, { 12345, 54321 },
+        { 0, DISK_PAGE }, { 0, 1 }, { 1, 1 }, { DISK_PAGE - 1, 2 }, { 511, 1026 }, { DISK_PAGE, 3 * DISK_PAGE },
+        { 12345, 54321 },
         { 100 * DISK_PAGE + 7, DISK_PIECE }, { DISK_FILE - 1, 1 }, { DISK_FILE - 5000, 5000 },
     };
     struct rig *rig = *state;
@@ -108,9 +109,11 @@ a_direct_write_leaves_only_its_ends_in_the_cache(void **state)
 
     need_direct(rig);
     node = disk_cold_file(rig, &fd);
-    disk_write(rig, node, STORE_IO_DIRECT, 16 * DISK_PAGE, memcpy(disk_space, disk_data + 5, 8 * DISK_PAGE), 8 * DISK_PAGE, STORE_UNSTABLE);
+    memcpy(disk_space, disk_data + 5, 8 * DISK_PAGE);
+    disk_write(rig, node, STORE_IO_DIRECT, 16 * DISK_PAGE, disk_space, 8 * DISK_PAGE, STORE_UNSTABLE);
     assert_int_equal(disk_cached_pages(fd, 0, DISK_FILE), 0);
-    disk_write(rig, node, STORE_IO_DIRECT, 100 * DISK_PAGE - 10, place_for(disk_space, DISK_PAGE - 10, false), 8 * DISK_PAGE, STORE_UNSTABLE);
+    disk_write(rig, node, STORE_IO_DIRECT, 100 * DISK_PAGE - 10, place_for(disk_space, DISK_PAGE - 10, false),
+               8 * DISK_PAGE, STORE_UNSTABLE);
     assert_in_range(disk_cached_pages(fd, 90 * DISK_PAGE, 20 * DISK_PAGE), 1, 2);
     close(fd);
 }
@@ -128,7 +131,7 @@ a_direct_write_makes_the_file_as_long_as_it_is_and_no_longer(void **state)
     disk_write(rig, node, STORE_IO_DIRECT, 0, memcpy(disk_space, disk_data, 20000), 20000, STORE_FILE_SYNC);
     assert_int_equal(rig_attr(rig, node).size, 20000);
     disk_write(rig, node, STORE_IO_DIRECT, 30001, memcpy(place_for(disk_space, 30001, false), disk_data, 20000), 20000,
-             STORE_DATA_SYNC);
+               STORE_DATA_SYNC);
     assert_int_equal(rig_attr(rig, node).size, 50001);
     assert_int_equal(disk_read(rig, node, STORE_IO_DIRECT, 0, DISK_PIECE, &got), 50001);
     assert_memory_equal(got, disk_data, 20000);
@@ -147,7 +150,8 @@ step(struct rig *rig, struct store_node *node, int fd, uint8_t *model, uint32_t 
 {
     static const enum store_io ways[] = { STORE_IO_DIRECT, STORE_IO_DIRECT, STORE_IO_BUFFERED, STORE_IO_DONTCACHE };
     enum store_io io = ways[disk_draw(seed, 4)];
-    uint32_t offset = disk_draw(seed, MODEL_BYTES), length = 1 + disk_draw(seed, disk_draw(seed, 2) != 0 ? DISK_PIECE : 3 * DISK_PAGE);
+    uint32_t offset = disk_draw(seed, MODEL_BYTES);
+    uint32_t length = 1 + disk_draw(seed, disk_draw(seed, 2) != 0 ? DISK_PIECE : 3 * DISK_PAGE);
     bool page = disk_draw(seed, 4) == 0;
     uint8_t *got;
 
