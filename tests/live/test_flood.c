@@ -20,7 +20,7 @@
 #include "tests/lib/live.h"
 
 #define ATTACKERS "127.0.0.2"
-#define ROUNDS 50                       /* of the honest client, five calls each */
+#define ROUNDS 30                       /* of the honest client, five calls each */
 #define CALLS_MAX (ROUNDS * 5)
 #define SOCKETS 60                      /* of the attackers at once */
 #define CONNECTIONS 120                 /* that the server lets in */

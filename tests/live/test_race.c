@@ -220,12 +220,14 @@ what_a_link_points_to_is_never_changed_by_its_name(void **state)
 static bool
 is_open_for_writing(ino_t ino)
 {
+    char path[32];
     struct stat st;
 
     for (int fd = 0; fd < 1024; fd++) {
         int flags = fcntl(fd, F_GETFL);
 
-        if (flags >= 0 && (flags & O_PATH) == 0 && (flags & O_ACCMODE) != O_RDONLY && fstat(fd, &st) == 0 &&
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);      /* by path: other threads close theirs meanwhile */
+        if (flags >= 0 && (flags & O_PATH) == 0 && (flags & O_ACCMODE) != O_RDONLY && stat(path, &st) == 0 &&
             st.st_ino == ino)
             return true;
     }
