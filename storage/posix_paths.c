@@ -302,26 +302,27 @@ scan(struct posix_paths *paths, struct path_way *way)
     }
 }
 
-/* Read the tree again unless that has just been done; says whether it was. */
+/* Read the tree again unless that has just been done; says whether it was since a moment, by us or while we waited. */
 static bool
-scan_if_due(struct posix_paths *paths, struct path_way *way)
+scan_if_due(struct posix_paths *paths, struct path_way *way, uint64_t since_ns)
 {
-    bool due;
+    bool fresh;
 
     pthread_mutex_lock(&paths->scan_lock);
-    due = paths->scanned_ns == 0 || posix_now_ns() - paths->scanned_ns > SCAN_PAUSE_NS;
-    if (due) {
+    if (paths->scanned_ns == 0 || posix_now_ns() - paths->scanned_ns > SCAN_PAUSE_NS) {
         scan(paths, way);
         paths->scanned_ns = posix_now_ns();
     }
+    fresh = paths->scanned_ns >= since_ns;
     pthread_mutex_unlock(&paths->scan_lock);
-    return due;
+    return fresh;
 }
 
 int
 posix_paths_open(struct posix_paths *paths, const struct store_id *id, int flags)
 {
     struct path_way *way = malloc(sizeof(*way));
+    uint64_t began_ns = posix_now_ns();
     int fd = -ESTALE;
 
     if (way == NULL)
@@ -332,7 +333,7 @@ posix_paths_open(struct posix_paths *paths, const struct store_id *id, int flags
         if (fd >= 0 || (fd != -ESTALE && fd != -ENOENT && fd != -ENOTDIR && fd != -ELOOP))
             break;
         fd = -ESTALE;
-        if (attempt == 0 && !scan_if_due(paths, way))
+        if (attempt == 0 && !scan_if_due(paths, way, began_ns))
             break;
     }
     free(way);

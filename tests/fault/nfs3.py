@@ -118,7 +118,9 @@ class Client:
         while time.monotonic() < deadline:
             try:
                 self.close()
-                self.socket = socket.create_connection(self.address, timeout=2)
+                self.socket = socket.socket()
+                self.socket.settimeout(2)
+                self.socket.connect(self.address)
                 self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self.call(0)
                 self.socket.settimeout(self.patience)

@@ -73,11 +73,12 @@ class Commit:
 
 
 class Promises:
-    def __init__(self, number, port, root, seed, strict=True, host="127.0.0.1", generation=0, wait=60):
-        self.number, self.root, self.strict, self.wait = number, root, strict, wait
+    def __init__(self, number, port, root, seed, strict=True, wait=60, set_id=True):
+        """wait: seconds until the server is back; set_id: a change of the size leaves the set-user-ID bit (root's does)."""
+        self.number, self.root, self.strict, self.wait, self.set_id = number, root, strict, wait, set_id
         self.random = random.Random(f"{seed} {number}")
-        self.client = nfs3.Client(port, host)
-        self.generation, self.serial = generation, 0
+        self.client = nfs3.Client(port)
+        self.generation, self.serial = 0, 0
         self.verifier = None
         self.count = dict.fromkeys(("calls", "blocks", "names", "resent", "in flight", "lost"), 0)
         self.wrong = []
@@ -205,7 +206,7 @@ class Promises:
 
     def make(self, key):
         kind = self.random.choice(("file", "file", "exclusive", "symlink", "fifo"))
-        mode = self.random.choice((0o600, 0o644, 0o4755))
+        mode = self.random.choice((0o600, 0o644, 0o4755 if self.set_id else 0o755))
         if kind == "symlink":
             target = f"target {self.random.random()}"
             return self.make_as(key, Object(nfs3.SYMLINK_TYPE, target=target), nfs3.SYMLINK,

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -27,11 +28,12 @@
 #include "tests/lib/store_rig.h"
 
 #define MANY 400                        /* files, more than the store ever keeps open */
+#define AT_ONCE 8                       /* calls, and more than there are threads */
 #define PATIENCE_MS 20000
 
 /* What goes wrong: an errno, or 0 for nothing. Read by threads of the store. */
 static _Atomic int file_flush_error, dir_flush_error, syncfs_error, writeback_error;
-static _Atomic int read_open_error, write_open_error;
+static _Atomic int read_open_error, write_open_error, handle_error;
 static _Atomic unsigned file_flushes, dir_flushes, syncfs_calls;
 static _Atomic int64_t seconds_ahead;
 
@@ -45,6 +47,8 @@ int __real_open_by_handle_at(int mount_fd, struct file_handle *handle, int flags
 int __wrap_open_by_handle_at(int mount_fd, struct file_handle *handle, int flags);
 int __real_clock_gettime(clockid_t clock, struct timespec *time);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+struct dirent *__real_readdir(DIR *dir);
+struct dirent *__wrap_readdir(DIR *dir);
 int __real_futimens(int fd, const struct timespec times[2]);
 int __wrap_futimens(int fd, const struct timespec times[2]);
 int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until);
@@ -96,7 +100,7 @@ __wrap_sync_file_range(int fd, off_t offset, off_t length, unsigned flags)
 int
 __wrap_open_by_handle_at(int mount_fd, struct file_handle *handle, int flags)
 {
-    int error = flags & O_PATH ? 0 : (flags & O_ACCMODE) == O_RDONLY ? read_open_error : write_open_error;
+    int error = flags & O_PATH ? handle_error : (flags & O_ACCMODE) == O_RDONLY ? read_open_error : write_open_error;
 
     return error != 0 && !(flags & O_DIRECTORY) ? outcome(error) : __real_open_by_handle_at(mount_fd, handle, flags);
 }
@@ -121,6 +125,19 @@ __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, cons
     soon.tv_sec += soon.tv_nsec / 1000000000;
     soon.tv_nsec %= 1000000000;
     return __real_pthread_cond_timedwait(cond, mutex, &soon);
+}
+
+/* A directory that takes a while to read. */
+static _Atomic bool reads_slowly;
+
+struct dirent *
+__wrap_readdir(DIR *dir)
+{
+    const struct timespec moment = { .tv_nsec = 100000 };
+
+    if (reads_slowly)
+        nanosleep(&moment, NULL);
+    return __real_readdir(dir);
 }
 
 static unsigned set_without_name;       /* times of files that had none yet */
@@ -519,6 +536,44 @@ what_waits_for_a_thread_when_the_engine_is_abandoned_is_not_done(void **state)
     assert_int_equal(engine_new(&config, &rig->engine), 0);
 }
 
+/* Without kernel handles the first unknown one makes the tree be read; those who come meanwhile must not be told STALE. */
+static void
+handles_that_are_looked_for_at_once_after_a_restart_are_all_found(void **state)
+{
+    struct rig *rig = *state;
+    struct posix_config config = { .path = rig->path, .max_open = 1000, .inline_mode = POSIX_INLINE_OFF };
+    struct bystander calls[AT_ONCE];
+    struct store_id ids[AT_ONCE];
+    unsigned over = 0;
+    char name[16];
+
+    for (unsigned i = 0; i < MANY; i++) {
+        snprintf(name, sizeof(name), "%u", i);
+        ids[i % AT_ONCE] = *store_node_id(rig->store, new_file(rig, name));
+        rig_put_all(rig);
+    }
+    store_free(rig->store);
+    handle_error = EPERM;
+    reads_slowly = true;
+    assert_int_equal(posix_new(&config, &rig->store), 0);
+    for (unsigned i = 0; i < AT_ONCE; i++) {
+        calls[i].over = false;
+        calls[i].op = *rig_op(rig, &rig_root);
+        calls[i].op.done = note_bystander;
+        assert_int_equal(store_get(rig->store, &ids[i], &calls[i].op), STORE_PENDING);
+    }
+    while (over < AT_ONCE) {
+        engine_flush(rig->engine);
+        engine_reap(rig->engine);
+        for (unsigned i = over = 0; i < AT_ONCE; i++)
+            over += calls[i].over;
+    }
+    for (unsigned i = 0; i < AT_ONCE; i++) {
+        assert_int_equal(calls[i].op.err, 0);
+        store_put(rig->store, calls[i].op.r.get.node);
+    }
+}
+
 static void
 trouble_is_told_once_when_it_comes_and_once_when_it_goes(void **state)
 {
@@ -567,13 +622,15 @@ set_up(void **state)
     assert_non_null(rig);
     file_flush_error = dir_flush_error = syncfs_error = writeback_error = read_open_error = write_open_error = 0;
     file_flushes = dir_flushes = syncfs_calls = 0;
+    handle_error = 0;
+    reads_slowly = false;
     times_kept = ALL_OF_IT;
     flushes_wait = false;
     snprintf(rig->path, sizeof(rig->path), "/var/tmp/ringnfs-fault.XXXXXX");
     assert_non_null(mkdtemp(rig->path));
     config.path = rig->path;
     cred_thread_init();
-    assert_int_equal(pool_new(2, &rig->pool), 0);
+    assert_int_equal(pool_new(4, &rig->pool), 0);
     engine.pool = rig->pool;
     assert_int_equal(engine_new(&engine, &rig->engine), 0);
     assert_int_equal(posix_new(&config, &rig->store), 0);
@@ -630,6 +687,7 @@ main(void)
         TEST(a_commit_of_a_file_that_cannot_be_read_flushes_it),
         TEST(a_commit_of_a_file_that_cannot_be_opened_flushes_the_file_system),
         TEST(what_waits_for_a_thread_when_the_engine_is_abandoned_is_not_done),
+        TEST(handles_that_are_looked_for_at_once_after_a_restart_are_all_found),
         TEST(trouble_is_told_once_when_it_comes_and_once_when_it_goes),
         TEST(no_room_and_no_permission_are_no_trouble_of_the_disk),
     };
