@@ -22,6 +22,23 @@ crossed(struct nfs3_call *call, int err)
     return nfs3_answer(call, err);
 }
 
+/* What a caller walks into, as export_view_enter(); -EACCES, as knfsd, when that does not accept the flavour of the call. */
+static int
+enter(struct nfs3_call *call, const struct export_mount *mount)
+{
+    const struct sockaddr *peer = (const struct sockaddr *)&call->rpc.peer;
+    struct hosts *hosts = call->worker->shared->hosts;
+    const struct export_rights *there;
+    int err = export_view_enter(call->view, hosts, mount, call->rights, peer, &call->wait, &call->crossed);
+
+    if (err < 0 || call->crossed == NULL)
+        return err;
+    err = export_view_rights(call->view, hosts, call->crossed, peer, &call->wait, &there);
+    if (err < 0)
+        return err;
+    return there != NULL && export_sec_find(there, call->rpc.auth.flavor) != NULL ? 0 : -EACCES;
+}
+
 /* Another file system may be mounted on the name that was found. */
 static int
 looked_up(struct nfs3_call *call, int err)
@@ -34,8 +51,7 @@ looked_up(struct nfs3_call *call, int err)
         mount = exports_find_mount(call->export, child->fsid, child->fileid);
     if (mount == NULL)
         return nfs3_answer(call, err);
-    waits = export_view_enter(call->view, call->worker->shared->hosts, mount, call->rights,
-                              (const struct sockaddr *)&call->rpc.peer, &call->wait, &call->crossed);
+    waits = enter(call, mount);
     if (waits == -EINPROGRESS) {                        /* the call begins anew then */
         store_put(call->export->store, call->node);
         call->node = NULL;

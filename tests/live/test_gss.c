@@ -11,6 +11,8 @@
 #define BADCRED (LIVE_AUTH_ERROR + 1)
 #define CREDPROBLEM (LIVE_AUTH_ERROR + 13)
 #define CONTEXTS 16                     /* as live_start_kerberos() sets it */
+#define WAITING 256                     /* calls, that for which the thread is busy among them */
+#define SURPLUS 44
 #define DCE_STYLE 0x1000                /* GSS_C_DCE_STYLE: the client speaks last */
 
 static const char *const users[] = { "alice", "bob", "root", "stranger", "nfs/client", NULL };
@@ -163,28 +165,48 @@ a_token_that_is_none_makes_no_context_and_the_client_is_told(void **state)
     live_gss_end(&gss);
 }
 
+/* Ask for a context with a token of so many zeros, of which `sent` are sent. */
 static void
-a_call_to_make_a_context_whose_token_is_cut_short_is_garbage(void **state)
+send_init(struct live *srv, uint32_t announced, size_t sent)
 {
-    struct live *srv = live_start_kerberos(*state, &usual);
+    static const uint8_t init[20] = { 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1 };    /* no handle */
     struct live_header *header = live_keep(srv, sizeof(*header));
     struct wire_out out = { srv->message, srv->message + LIVE_MESSAGE_MAX, false };
-    static const uint32_t init[5] = { 0x01000000, 0x01000000, 0, 0x01000000, 0 };       /* INIT, no handle */
-    struct wire_in results;
-    const uint8_t *reply;
-    uint32_t xid;
-    ssize_t len;
 
     live_make_header(srv, header, NFS_PROGRAM, NFS_V3, NFSPROC3_NULL);
     header->cred_flavor = 6;
     memcpy(header->cred, init, sizeof(init));
     header->cred_len = sizeof(init);
     live_put_header(&out, header);
-    wire_put_u32(&out, 400);                             /* bytes that do not come */
-    assert_true(live_send_message(&srv->conn, srv->message, (size_t)(out.p - srv->message)));
-    len = live_receive(srv, &srv->conn, LIVE_WAIT_MS, &reply);
-    assert_true(len > 0);
-    assert_int_equal(live_parse_reply(&srv->conn, reply, (size_t)len, &xid, &results), LIVE_GARBAGE_ARGS);
+    wire_put_u32(&out, announced);
+    memset(out.p, 0, sent);
+    assert_true(live_send_message(&srv->conn, srv->message, (size_t)(out.p - srv->message) + sent));
+}
+
+static int
+take_outcome(struct live *srv)
+{
+    struct wire_in results;
+    const uint8_t *reply;
+    uint32_t xid;
+    ssize_t len = live_receive(srv, &srv->conn, LIVE_WAIT_MS, &reply);
+
+    return len < 0 ? (int)len : live_parse_reply(&srv->conn, reply, (size_t)len, &xid, &results);
+}
+
+static void
+a_call_to_make_a_context_whose_token_is_cut_short_is_garbage(void **state)
+{
+    struct live *srv = live_start_kerberos(*state, &usual);
+
+    send_init(srv, 400, 0);
+    assert_int_equal(take_outcome(srv), LIVE_GARBAGE_ARGS);
+    send_init(srv, 400, 396);
+    assert_int_equal(take_outcome(srv), LIVE_GARBAGE_ARGS);
+    send_init(srv, (64 << 10) + 4, (64 << 10) + 4);      /* whole, but longer than any is */
+    assert_int_equal(take_outcome(srv), LIVE_GARBAGE_ARGS);
+    send_init(srv, 400, 400);
+    assert_int_equal(take_outcome(srv), LIVE_SUCCESS);   /* of RPC: the result says that it is no token */
 }
 
 static void
@@ -405,9 +427,8 @@ struct maker {
     int outcome;
 };
 
-/* Its server is stopped meanwhile, so there is no answer. */
 static void *
-make_in_vain(void *argument)
+make_one(void *argument)
 {
     struct maker *maker = argument;
 
@@ -451,7 +472,7 @@ a_context_that_takes_its_time_holds_up_nobody_not_even_the_end(void **state)
     struct maker maker = { .srv = client, .conn = live_connect(srv, SOCK_STREAM, AF_INET) };
     pthread_t thread, end;
 
-    assert_int_equal(pthread_create(&thread, NULL, make_in_vain, &maker), 0);
+    assert_int_equal(pthread_create(&thread, NULL, make_one, &maker), 0);
     wait_until_asked(&slow);
     assert_int_equal(live_getattr(srv, &srv->root)->status, NFS3_OK);
     live_close(&srv->conn);
@@ -461,6 +482,34 @@ a_context_that_takes_its_time_holds_up_nobody_not_even_the_end(void **state)
     assert_int_equal(maker.outcome, LIVE_CLOSED);
     unblock(&slow);
     pthread_join(end, NULL);
+    live_close(&maker.conn);
+    live_gss_end(&maker.gss);
+}
+
+/* One is being looked at; those that find no room are told at once, the others once it is over. */
+static void
+a_bounded_number_of_calls_waits_for_a_context(void **state)
+{
+    struct slow_users slow = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .blocked = true };
+    const struct principals_source source = { &slow, slow_find };
+    const struct live_options options = { .export_options = USUAL, .principals = &source };
+    struct live *client = *state, *srv = live_start_kerberos(*state, &options);
+    struct maker maker = { .srv = client, .conn = live_connect(srv, SOCK_STREAM, AF_INET) };
+    pthread_t thread;
+    int i;
+
+    assert_int_equal(pthread_create(&thread, NULL, make_one, &maker), 0);
+    wait_until_asked(&slow);
+    for (i = 0; i < WAITING + SURPLUS - 1; i++)
+        send_init(srv, 8, 8);
+    for (i = 0; i < SURPLUS; i++)
+        assert_int_equal(take_outcome(srv), LIVE_SYSTEM_ERR);
+    unblock(&slow);
+    for (i = 0; i < WAITING - 1; i++)
+        assert_int_equal(take_outcome(srv), LIVE_SUCCESS);
+    pthread_join(thread, NULL);
+    assert_int_equal(maker.outcome, LIVE_SUCCESS);
+    assert_int_equal(ask(srv, &maker.gss), LIVE_SUCCESS);
     live_close(&maker.conn);
     live_gss_end(&maker.gss);
 }
@@ -488,6 +537,7 @@ main(void)
         cmocka_unit_test(a_restart_forgets_all_contexts),
         cmocka_unit_test(a_user_database_that_fails_makes_no_context),
         cmocka_unit_test(a_context_that_takes_its_time_holds_up_nobody_not_even_the_end),
+        cmocka_unit_test(a_bounded_number_of_calls_waits_for_a_context),
     };
     int status;
 

@@ -138,6 +138,18 @@ comes_to_lead_inside(struct live *srv, const char *name, bool inside)
 }
 
 static void
+a_lookup_into_what_does_not_accept_the_callers_flavour_is_refused(void **state)
+{
+    struct live *srv = with_mount(state);
+
+    reload(srv, USUAL, line_of(srv, "m", "*(rw,insecure,nohide,sec=none)"));
+    assert_int_equal(live_lookup(srv, &srv->root, "m")->status, NFS3ERR_ACCES);
+    reload(srv, USUAL, line_of(srv, "m", "*(rw,insecure,nohide,sec=none:sys)"));
+    assert_true(comes_to_lead_inside(srv, "m", true));
+    unmount(srv, "m");
+}
+
+static void
 what_is_mounted_inside_is_hidden_unless_asked_for(void **state)
 {
     struct live *srv = with_mount(state);
@@ -458,6 +470,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_mounted_inside_is_hidden_unless_asked_for),
+        cmocka_unit_test(a_lookup_into_what_does_not_accept_the_callers_flavour_is_refused),
         cmocka_unit_test(with_crossmnt_a_mounted_file_system_is_one_of_its_own),
         cmocka_unit_test(lookup_tells_the_attributes_of_what_it_walks_into),
         cmocka_unit_test(readdirplus_leaves_it_to_lookup_what_is_mounted_on_a_name),
