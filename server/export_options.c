@@ -114,16 +114,18 @@ static const struct export_option export_options[] = {
     { "crossmnt", FLAG(crossmnt, true), .help = "Clients walk into file systems that are mounted inside of the export, "
                                                 "under its options unless a line has others for them." },
     { "nocrossmnt", FLAG(crossmnt, false), .alias = true, .help = "They see what is underneath (default)." },
-    { "auth_nlm", NOTHING, .help = "Check who asks for a lock (there are no locks yet)." },
-    { "secure_locks", NOTHING, .help = "The same as auth_nlm." },
+    { "auth_nlm", FLAG(insecure_locks, false), .alias = true,
+      .help = "Requests for locks need the permissions of their callers (default); there are no locks yet." },
+    { "secure_locks", FLAG(insecure_locks, false), .alias = true, .help = "The same as auth_nlm." },
+    { "insecure_locks", FLAG(insecure_locks, true), .help = "They need none; while there are no locks, that is told when the "
+                                                            "exports are read." },
+    { "no_auth_nlm", FLAG(insecure_locks, true), .alias = true, .help = "The same as insecure_locks." },
     { "no_pnfs", NOTHING, .help = "No parallel NFS (always so)." },
     { "sec", .type = OPTION_SEC, .value = "FLAVOUR:...",
       .help = "How callers show who they are, best first: sys (they say so, default), none (nobody), krb5 (Kerberos), "
               "krb5i (and nothing is changed on the way), krb5p (nor read). With several sec= in one list, ro, rw and "
               "the squash options are for the flavours of the sec= in front of them." },
 
-    { "insecure_locks", REFUSED, .help = NOT_YET },
-    { "no_auth_nlm", REFUSED, .help = NOT_YET },
     { "squash_uids", REFUSED, .help = NOT_YET },
     { "squash_gids", REFUSED, .help = NOT_YET },
     { "reexport", REFUSED, .help = NOT_YET },

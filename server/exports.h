@@ -40,6 +40,7 @@ struct export_rights {
     bool secure;                        /* calls without Kerberos from ports below 1024 only; default true */
     bool wdelay;
     bool subtree_check;
+    bool insecure_locks;                /* nothing yet: there are no locks */
     uint32_t anon_uid, anon_gid;        /* default 65534 */
     bool manage_gids;                   /* the server's own groups of a user, not those of the call */
     bool readdirplus;                   /* default true */

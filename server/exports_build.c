@@ -51,6 +51,7 @@ same_rights(const struct export_rights *a, const struct export_rights *b)
            a->subtree_check == b->subtree_check && a->anon_uid == b->anon_uid && a->anon_gid == b->anon_gid &&
            a->manage_gids == b->manage_gids && a->readdirplus == b->readdirplus && a->noatime == b->noatime &&
            a->nodiratime == b->nodiratime && a->acl == b->acl && a->crossmnt == b->crossmnt && a->nohide == b->nohide &&
+           a->insecure_locks == b->insecure_locks &&
            a->rtmax == b->rtmax && a->wtmax == b->wtmax && a->dtpref == b->dtpref && a->rtpref == b->rtpref &&
            a->wtpref == b->wtpref && a->io == b->io && a->readahead == b->readahead &&
            a->max_rate == b->max_rate && a->max_iops == b->max_iops && same_dir(a->mount_point, b->mount_point);

@@ -212,6 +212,17 @@ find_dirs(struct exports_builder *builder)
 }
 
 static void
+warn_of_locks(struct exports_builder *builder, const struct export *export, const struct export_entry *entry)
+{
+    for (size_t i = 0; i < export->nclients; i++) {
+        if (!export->clients[i].rights.insecure_locks)
+            continue;
+        exports_report_warning(&builder->report, &entry->place, "insecure_locks does nothing: there are no locks (NLM) yet");
+        return;
+    }
+}
+
+static void
 warn_of_io(struct exports_builder *builder, const struct export *export, const struct export_entry *entry)
 {
     const char *why = export_io_explain(export);
@@ -234,6 +245,7 @@ open_export(struct exports_builder *builder, size_t i)
     withhold_unmounted(builder, export, entry);
     warn_of_access_times(builder, export, entry);
     warn_of_io(builder, export, entry);
+    warn_of_locks(builder, export, entry);
     return 0;
 }
 

@@ -126,13 +126,22 @@ leads_inside(struct live *srv, const char *name)
     return is_inside(srv, &dir);
 }
 
+/* The same while that may change between two calls: whether the file `inside` is there. */
+static bool
+shows_inside(struct live *srv, const char *name)
+{
+    nfs_fh3 dir = live_find(srv, &srv->root, name);
+
+    return live_lookup(srv, &dir, "inside")->status == NFS3_OK;
+}
+
 /* Whether that becomes so: the server notices by itself what is mounted. */
 static bool
 comes_to_lead_inside(struct live *srv, const char *name, bool inside)
 {
     uint64_t end = live_now_ms() + LATER_MS;
 
-    while (leads_inside(srv, name) != inside && live_now_ms() < end)
+    while (shows_inside(srv, name) != inside && live_now_ms() < end)
         usleep(5000);
     return leads_inside(srv, name) == inside;
 }
