@@ -2,7 +2,8 @@
  * storage/posix_private.h - shared by the posix_*.c files; nobody else includes it.
  *
  * posix.c        opening a store, starting operations, deciding where they run
- * posix_node.c   ids, nodes, open descriptors and their cache
+ * posix_id.c     ids of files
+ * posix_node.c   nodes, open descriptors and their cache
  * posix_paths.c  finding files by parent and name, where the kernel does not open handles for us
  * posix_attr.c   attributes, permissions, FSSTAT
  * posix_acl.c    ACLs
@@ -185,11 +186,12 @@ const char *posix_proc_name(char *buffer, int fd);
 /* posix.c: a name as a C string; buffer has STORE_NAME_MAX + 1 bytes. */
 const char *posix_cname(char *buffer, const char *name, size_t len);
 
-/* posix_node.c */
-int posix_nodes_init(struct posix_store *ps, unsigned max_open);
-void posix_nodes_fini(struct posix_store *ps);
-/* Make the root out of its open directory, which is taken over, and see whether handles can be opened here. */
-int posix_make_root(struct posix_store *ps, int fd);
+/* posix_id.c */
+#define POSIX_ID_SYNTHETIC 0xff         /* the first byte of an id that is not a kernel handle */
+/* Open what an id names. Returns a descriptor or -errno. Reverts the thread's rights. */
+int posix_open_id(struct posix_store *ps, const struct store_id *id, int flags);
+/* A number is no longer this file's; its shard is locked. */
+void posix_forget_id_locked(struct ino_shard *shard, uint64_t hash, ino_t ino);
 /* The id of dirfd/name (or of dirfd itself: "" and AT_EMPTY_PATH), whose attributes are st. */
 int posix_id_at(struct posix_store *ps, int dirfd, const char *name, int flags, const struct stat *st,
                 struct store_id *id);
@@ -199,6 +201,28 @@ int posix_id_at(struct posix_store *ps, int dirfd, const char *name, int flags, 
  */
 int posix_look(struct posix_store *ps, int dirfd, dev_t dir_dev, const char *name, struct stat *st,
                struct store_id *id);
+
+static inline uint64_t
+posix_hash_ino(dev_t dev, ino_t ino)
+{
+    uint64_t x = (uint64_t)ino * 0x9e3779b97f4a7c15u ^ (uint64_t)dev;
+
+    return x ^ x >> 29;
+}
+
+static inline struct ino_shard *
+posix_ino_shard(struct posix_store *ps, uint64_t hash)
+{
+    return &ps->ino_shards[hash % NODE_SHARDS];
+}
+
+/* posix_node.c */
+/* The node with this number in a locked shard of numbers; NULL when there is none. */
+struct posix_node *posix_find_ino_locked(struct ino_shard *shard, uint64_t hash, const struct stat *st);
+int posix_nodes_init(struct posix_store *ps, unsigned max_open);
+void posix_nodes_fini(struct posix_store *ps);
+/* Make the root out of its open directory, which is taken over, and see whether handles can be opened here. */
+int posix_make_root(struct posix_store *ps, int fd);
 /* A node in the table, with a reference; NULL when it is not there. */
 struct posix_node *posix_find(struct posix_store *ps, const struct store_id *id);
 /* A node from the table or newly opened, with a reference. May block; reverts the thread's rights. */
