@@ -60,8 +60,15 @@ stop_server() {
     server_pid=''
 }
 
+# What a case has mounted below $scratch, the innermost first.
+mounted_here() { awk -v below="$scratch/" 'index($2, below) == 1 { print $2 }' /proc/self/mounts | tac; }
+
 cleanup() {
+    local point
     [[ -z $server_pid ]] || { kill -KILL "$server_pid"; wait "$server_pid"; } 2>/dev/null
+    for point in $(mounted_here); do
+        umount "$point"
+    done
     rm -rf "$scratch"
 }
 

@@ -13,7 +13,6 @@ small_disk() {
     root_only
     mkdir "$scratch/state"
     mount -t tmpfs -o "size=16k,mode=700" small "$scratch/state" 2>/dev/null || skip "nothing can be mounted here"
-    trap 'umount "$scratch/state"; cleanup' EXIT
 }
 
 fill() { ! cat /dev/zero >"$scratch/state/filler" 2>/dev/null; }
