@@ -227,23 +227,10 @@ told_node(struct nfs3_call *call, int err)
     return nfs3_answer(call, call->refusal);
 }
 
-/* Refused for the flavour of the call, before anything was done. */
-static int
-refuse_flavor(struct nfs3_call *call)
-{
-    if (call->replay.entry != NULL)
-        drc_forget(call->worker->shared->drc, &call->replay);
-    release(call);
-    call_reply_auth_error(&call->rpc, CALL_AUTH_TOOWEAK);
-    return OVER;
-}
-
 /* Refused without a node to tell of. */
 static int
 refuse(struct nfs3_call *call, int err)
 {
-    if (err == -NFS3_EWEAK)
-        return refuse_flavor(call);
     call->refusal = err;
     return nfs3_answer(call, err);
 }
@@ -347,7 +334,7 @@ find_sec(const struct nfs3_call *call, const struct export *export, const struct
     *sec = export_sec_find(rights, flavor);
     if (*sec == NULL && call->proc->mounting && flavor < CALL_AUTH_KRB5 && is_root(export, id))
         *sec = &rights->usual;
-    return *sec != NULL ? 0 : -NFS3_EWEAK;
+    return *sec != NULL ? 0 : -EACCES;
 }
 
 /* The export that one of the handles names, and this caller's rights in it; -EINPROGRESS: start() will run again. */
@@ -459,8 +446,6 @@ start(struct nfs3_call *call)
         call->refusal = check_second(call);
     if (call->refusal == -EINPROGRESS)
         return STORE_PENDING;
-    if (call->refusal == -NFS3_EWEAK)
-        return refuse_flavor(call);
     op->engine = call->worker->engine;
     op->cred = &call->cred;
     op->sync = !call->rights->async;

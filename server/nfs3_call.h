@@ -35,7 +35,6 @@
 
 /* Errors of procedures that errno.h has no name for; negated like the others. */
 #define NFS3_ETOOSMALL EMSGSIZE         /* NFS3ERR_TOOSMALL */
-#define NFS3_EWEAK EKEYREJECTED         /* the flavour is not accepted: not told by a status, but AUTH_TOOWEAK */
 
 union nfs3_args {
     nfs_fh3 first;                      /* every procedure's arguments begin with a handle */

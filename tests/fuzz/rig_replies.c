@@ -10,7 +10,6 @@
 #include "xdr/wire.h"
 
 enum { SUCCESS_STAT = 0, PROG_MISMATCH_STAT = 2, LAST_STAT = 5 };      /* RFC 5531 section 9: accept_stat */
-enum { AUTH_ERROR_STAT = 1, TOOWEAK_STAT = 5 };                         /* reject_stat, auth_stat */
 
 #define MOUNT_PROCEDURES 6
 
@@ -131,15 +130,6 @@ check_results(const struct rig_call *call, struct wire_in *in,
     return wrong;
 }
 
-/* The header is good, so all that can be wrong with it is that nobody vouches for the caller. */
-static const char *
-check_denial(const struct rig_call *call, struct wire_in *in)
-{
-    if (call->auth_sys || wire_get_u32(in) != AUTH_ERROR_STAT || wire_get_u32(in) != TOOWEAK_STAT || in->bad)
-        return "a call is denied that is not too weak";
-    return wire_left(in) == 0 ? NULL : "bytes behind a denial";
-}
-
 const char *
 rig_check_reply(const struct rig_call *call, const uint8_t *reply, size_t len,
                 void (*found)(void *context, const uint8_t *bytes, size_t len), void *context)
@@ -149,12 +139,8 @@ rig_check_reply(const struct rig_call *call, const uint8_t *reply, size_t len,
 
     if (wire_get_u32(&in) != call->xid)
         return "another xid";
-    if (wire_get_u32(&in) != 1)
-        return "no reply";
-    if (wire_get_u32(&in) != 0)
-        return check_denial(call, &in);
-    if (wire_get_u32(&in) != 0 || wire_get_u32(&in) != 0)
-        return "no empty verifier";
+    if (wire_get_u32(&in) != 1 || wire_get_u32(&in) != 0 || wire_get_u32(&in) != 0 || wire_get_u32(&in) != 0)
+        return "no accepted reply with an empty verifier";
     stat = wire_get_u32(&in);
     if (in.bad || stat > LAST_STAT)
         return "no accept_stat";

@@ -40,7 +40,6 @@ KNOWN = (
 
     ("from .*", "(RENAME|LINK) .*", r"(OK .*|ACCES) \| (XDEV|ROFS|PERM|STALE)",
      "Handles: both exports are checked first, and two of them are XDEV; nfsd links from one to the other"),
-    (".* by AUTH_NONE", ".*", r"ACCES \| denied \(1, 5\)", "Security flavours: AUTH_TOOWEAK (RFC 5531 section 9)"),
 
     ("what is mounted on /srv/still/.*", "READDIRPLUS above", r"OK \[\('(\w+)', None\)\] \| OK \[\('\1', 'directory .*",
      "Mount points: what LOOKUP would lead to has its attributes here, too"),
