@@ -11,6 +11,7 @@
 #include "server/mount3.h"
 #include "server/mount_list.h"
 #include "server/nfs3_call.h"
+#include "server/nfsacl.h"
 #include "server/server.h"
 #include "storage/memory.h"
 #include "tests/fuzz/rig_replies.h"
@@ -22,6 +23,7 @@
 #define HANDLES_MAX 32
 #define DRC_ENTRIES 64
 #define MOUNTS_MAX 16
+#define MODE_ENTRIES 3                  /* of the ACL that a mode says */
 #define BUDGET (64 << 20)
 
 enum { OPEN, OPEN_FILE, OPEN_DIR, OPEN_LINK, OPEN_PRIVATE, RO, RO_FILE, CLOSED, CLOSED_FILE, FIXED_HANDLES };
@@ -33,6 +35,11 @@ static const unsigned guarded[] = { OPEN_PRIVATE, RO, RO_FILE, CLOSED, CLOSED_FI
 struct handle {
     uint8_t bytes[FH_MAX];
     size_t len;
+};
+
+struct look {
+    struct store_attr attr;
+    bool has_acl;                       /* one that its mode does not say, or a default ACL */
 };
 
 /* What lasts for all inputs, and what is made anew for each. */
@@ -49,7 +56,7 @@ static struct {
 
     struct handle handles[HANDLES_MAX];
     unsigned nhandles;
-    struct store_attr attrs[GUARDED];
+    struct look looks[GUARDED];
     const struct rig_call *call;
     uint8_t reply[REPLY_MAX];
 } rig;
@@ -233,12 +240,25 @@ fill_exports(void)
     make_file(closed, "file", 1000, 0666, SECRET);
 }
 
-/* The attributes of what a handle names, whoever may see it. */
-static struct store_attr
+static bool
+has_acl(struct store_node *node)
+{
+    static _Alignas(struct store_acl) uint8_t access[STORE_ACL_BYTES], defaults[STORE_ACL_BYTES];
+    struct store_op *op = op_as(0);
+
+    op->u.getacl.access = (struct store_acl *)access;
+    op->u.getacl.defaults = (struct store_acl *)defaults;
+    if (store_getacl(node, op) != 0)
+        abort();
+    return op->u.getacl.access->count != MODE_ENTRIES || op->u.getacl.defaults->count != 0;
+}
+
+/* What a handle names, whoever may see it. */
+static struct look
 look_at(unsigned place)
 {
     const struct handle *handle = &rig.handles[place];
-    struct store_attr attr = { .present = false };
+    struct look look = { .attr.present = false };
     const struct export *export;
     struct store_node *node;
     struct store_op *op;
@@ -250,13 +270,14 @@ look_at(unsigned place)
     export = exports_find_id(rig.set, export_id);
     op = op_as(0);
     if (store_get(export->store, &id, op) != 0)
-        return attr;                    /* it is gone */
+        return look;                    /* it is gone */
     node = op->r.get.node;
     op = op_as(0);
     if (store_getattr(node, op) == 0)
-        attr = op->attr;
+        look.attr = op->attr;
+    look.has_acl = has_acl(node);
     store_put(export->store, node);
-    return attr;
+    return look;
 }
 
 static bool
@@ -267,12 +288,14 @@ same_time(const struct timespec *a, const struct timespec *b)
 
 /* private may get another name, by whoever may write its directory: that moves its ctime. */
 static bool
-is_untouched(const struct store_attr *before, const struct store_attr *now, bool may_be_renamed)
+is_untouched(const struct look *was, const struct look *is, bool may_be_renamed)
 {
+    const struct store_attr *before = &was->attr, *now = &is->attr;
+
     if (may_be_renamed && !now->present)
         return true;
     return now->present && now->mode == before->mode && now->uid == before->uid && now->gid == before->gid &&
-           now->size == before->size && same_time(&now->mtime, &before->mtime) &&
+           now->size == before->size && same_time(&now->mtime, &before->mtime) && is->has_acl == was->has_acl &&
            (may_be_renamed || (now->nlink == before->nlink && same_time(&now->ctime, &before->ctime)));
 }
 
@@ -302,7 +325,7 @@ lent_bytes(void)
 static void
 set_up_worker(void)
 {
-    static const struct program *const programs[] = { &nfs3_program, &mount3_program };
+    static const struct program *const programs[] = { &nfs3_program, &nfsacl_program, &mount3_program };
     struct transport_config transport = { .shared = &rig.shared.transport, .context = &rig.worker };
     struct worker_shared *shared = &rig.shared;
 
@@ -364,7 +387,7 @@ rig_begin(void)
     rig.worker.view = export_view_new(rig.set);
     fill_exports();
     for (size_t i = 0; i < GUARDED; i++)
-        rig.attrs[i] = look_at(guarded[i]);
+        rig.looks[i] = look_at(guarded[i]);
 }
 
 void
@@ -372,9 +395,9 @@ rig_end(void)
 {
     rig.call = NULL;
     for (size_t i = 0; i < GUARDED; i++) {
-        const struct store_attr now = look_at(guarded[i]);
+        const struct look now = look_at(guarded[i]);
 
-        require(is_untouched(&rig.attrs[i], &now, guarded[i] == OPEN_PRIVATE), "what nobody may change was changed");
+        require(is_untouched(&rig.looks[i], &now, guarded[i] == OPEN_PRIVATE), "what nobody may change was changed");
     }
     require(rig.worker.transport->outstanding == 0 && rig.worker.view->holders == 1, "a call stayed behind");
     require(lent_bytes() == rig.resting_bytes, "a buffer stayed behind");

@@ -9,8 +9,8 @@
  *     /closed    for another address    file
  *
  * What is in /open/private and /closed/file is a secret. The rig ends the process when a reply is none that rpcgen's codecs
- * read to its end, when a secret is in it, when anything under /ro or /closed, or private, was changed, and when a call or
- * a buffer stays behind.
+ * read to its end, when a secret is in it, when anything under /ro or /closed, or private, was changed or got an ACL, and
+ * when a call or a buffer stays behind.
  */
 #ifndef RINGNFS_TESTS_FUZZ_RIG_H
 #define RINGNFS_TESTS_FUZZ_RIG_H

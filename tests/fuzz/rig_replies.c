@@ -7,11 +7,13 @@
 #include "tests/fuzz/rig.h"
 #include "xdr/mount3.h"
 #include "xdr/nfs3.h"
+#include "xdr/nfs_acl.h"
 #include "xdr/wire.h"
 
 enum { SUCCESS_STAT = 0, PROG_MISMATCH_STAT = 2, LAST_STAT = 5 };      /* RFC 5531 section 9: accept_stat */
 
 #define MOUNT_PROCEDURES 6
+#define ACL_PROCEDURES 3
 
 struct result {
     xdrproc_t codec;
@@ -40,6 +42,8 @@ union any_result {
     FSINFO3res fsinfo;
     PATHCONF3res pathconf;
     COMMIT3res commit;
+    GETACL3res getacl;
+    SETACL3res setacl;
     mountres3 mnt;
     fhstatus mnt1;
     mountlist dump;
@@ -71,6 +75,10 @@ static const xdrproc_t nfs_results[] = {
     [NFSPROC3_COMMIT] = CODEC(COMMIT3res),
 };
 
+static const xdrproc_t acl_results[ACL_PROCEDURES] = {
+    [ACLPROC3_NULL] = CODEC(no_results), [ACLPROC3_GETACL] = CODEC(GETACL3res), [ACLPROC3_SETACL] = CODEC(SETACL3res),
+};
+
 static const xdrproc_t mount_results[MOUNT_PROCEDURES] = {
     [MOUNTPROC3_NULL] = CODEC(no_results), [MOUNTPROC3_MNT] = CODEC(mountres3), [MOUNTPROC3_DUMP] = CODEC(mountlist),
     [MOUNTPROC3_UMNT] = CODEC(no_results), [MOUNTPROC3_UMNTALL] = CODEC(no_results),
@@ -84,6 +92,8 @@ codec_of(const struct rig_call *call)
 {
     if (call->prog == NFS_PROGRAM)
         return call->proc < sizeof(nfs_results) / sizeof(nfs_results[0]) ? nfs_results[call->proc] : NULL;
+    if (call->prog == NFS_ACL_PROGRAM)
+        return call->proc < ACL_PROCEDURES ? acl_results[call->proc] : NULL;
     if (call->vers == MOUNT_V1 && call->proc == MOUNTPROC3_MNT)
         return (xdrproc_t)xdr_fhstatus;
     return call->proc < MOUNT_PROCEDURES ? mount_results[call->proc] : NULL;
@@ -107,6 +117,26 @@ tell_handles(const struct rig_call *call, const union any_result *res,
         found(context, (const uint8_t *)fh->data.data_val, fh->data.data_len);
 }
 
+/* Entries of an ACL that was asked for are all there; of another one there are none. */
+static bool
+is_whole(uint32_t announced, u_int sent, bool asked)
+{
+    return sent == (asked ? announced : 0);
+}
+
+static const char *
+check_acls(const struct rig_call *call, const union any_result *res)
+{
+    const secattr *acl = &res->getacl.GETACL3res_u.resok.acl;
+
+    if (call->prog != NFS_ACL_PROGRAM || call->proc != ACLPROC3_GETACL || res->getacl.status != NFS3_OK)
+        return NULL;
+    if (!is_whole(acl->aclcnt, acl->aclents.aclents_len, acl->mask & NFS_ACL) ||
+        !is_whole(acl->dfaclcnt, acl->dfaclents.dfaclents_len, acl->mask & NFS_DFACL))
+        return "an ACL of another length than it says";
+    return NULL;
+}
+
 static const char *
 check_results(const struct rig_call *call, struct wire_in *in,
               void (*found)(void *context, const uint8_t *bytes, size_t len), void *context)
@@ -125,6 +155,8 @@ check_results(const struct rig_call *call, struct wire_in *in,
     else if (xdr_getpos(&xdrs) != wire_left(in))
         wrong = "bytes behind the results";
     else
+        wrong = check_acls(call, &res);
+    if (wrong == NULL)
         tell_handles(call, &res, found, context);
     xdr_free(codec, &res);
     return wrong;
