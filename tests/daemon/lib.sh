@@ -64,8 +64,10 @@ stop_server() {
 mounted_here() { awk -v below="$scratch/" 'index($2, below) == 1 { print $2 }' /proc/self/mounts | tac; }
 
 cleanup() {
-    local point
-    [[ -z $server_pid ]] || { kill -KILL "$server_pid"; wait "$server_pid"; } 2>/dev/null
+    local point pid
+    for pid in $(jobs -p); do
+        kill -KILL "$pid" && wait "$pid"
+    done 2>/dev/null
     for point in $(mounted_here); do
         umount "$point"
     done
