@@ -38,6 +38,8 @@ KNOWN = (
     ("MNT .*", r"/srv/\./plain", r"OK \[1\] \| ACCES", "MOUNT: as it is written, this path is outside of every export"),
     ("MNT .*", "/srv/plain/(file/below|x.* of 267)", r"ACCES \| (NOTDIR|NAMETOOLONG)", "5.2.1 has words for it"),
 
+    (".* by AUTH_NONE", "link|fifo|open|readlink of a file", r"(INVAL|ISDIR) \| ACCES",
+     "Security flavours: looked at before the file"),
     ("from .*", "(RENAME|LINK) .*", r"(OK .*|ACCES) \| (XDEV|ROFS|PERM|STALE)",
      "Handles: both exports are checked first, and two of them are XDEV; nfsd links from one to the other"),
 
