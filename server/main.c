@@ -8,19 +8,24 @@
 #endif
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "server/daemon.h"
+#include "server/ephemeral.h"
 #include "server/exports.h"
 #include "server/log.h"
 #include "server/options.h"
+#include "server/parent.h"
+#include "server/reach.h"
 #include "server/sandbox.h"
 #include "server/server.h"
 
@@ -53,56 +58,114 @@ raise_limit(int resource)
     setrlimit(resource, &limit);                         /* what is not given is lived without */
 }
 
-/* Take the signals that main() waits for from all threads to come; they have their default actions before. */
-static void
-block_signals(sigset_t *set)
+/* What main() waits for; -1: nothing is there. */
+struct events {
+    sigset_t set;                       /* blocked in all threads to come */
+    int signals;
+    int parent;                         /* readable when it has ended */
+};
+
+/* The signals have their default actions before. Returns 0 or -errno with error. */
+static int
+block_signals(struct events *events, char *error, size_t error_size)
 {
     static const int waited[] = { SIGTERM, SIGINT, SIGHUP };
     size_t i;
 
-    sigemptyset(set);
+    sigemptyset(&events->set);
     for (i = 0; i < sizeof(waited) / sizeof(*waited); i++) {
         signal(waited[i], SIG_DFL);
-        sigaddset(set, waited[i]);
+        sigaddset(&events->set, waited[i]);
     }
-    sigprocmask(SIG_BLOCK, set, NULL);
+    sigprocmask(SIG_BLOCK, &events->set, NULL);
     signal(SIGPIPE, SIG_IGN);
+    events->signals = signalfd(-1, &events->set, SFD_CLOEXEC);
+    if (events->signals >= 0)
+        return 0;
+    snprintf(error, error_size, "signals: %s", strerror(errno));
+    return -errno;
+}
+
+/* To be closed in all cases. Returns 0 or -errno with error. */
+static int
+open_events(const struct options *options, struct events *events, char *error, size_t error_size)
+{
+    int err;
+
+    events->parent = -1;
+    err = block_signals(events, error, error_size);
+    if (err == 0 && options->parent_death) {
+        events->parent = parent_watch(options->parent, error, error_size);
+        err = events->parent < 0 ? events->parent : 0;
+    }
+    return err;
+}
+
+static void
+close_events(struct events *events)
+{
+    if (events->signals >= 0)
+        close(events->signals);
+    if (events->parent >= 0)
+        close(events->parent);
+}
+
+static int
+announce_to(int fd, const char *line, const char *what, char *error, size_t error_size)
+{
+    if (dprintf(fd, "%s\n", line) >= 0)
+        return 0;
+    snprintf(error, error_size, "%s: %s", what, strerror(errno));
+    return -errno;
 }
 
 /* Tell whoever asked that calls are accepted, and where. Returns 0 or -errno with error. */
 static int
-announce(const struct options *options, const struct server *server, char *error, size_t error_size)
+announce(const struct options *options, struct server *server, char *error, size_t error_size)
 {
-    struct server_ports ports;
+    struct reach reach;
+    char *line;
     int err = 0;
 
-    server_ports(server, &ports);
-    if (options->print_ports && dprintf(STDOUT_FILENO, "{\"nfs\":%u,\"mount\":%u}\n", ports.nfs, ports.mount) < 0)
-        err = -errno;
-    if (err < 0) {
-        snprintf(error, error_size, "standard output: %s", strerror(-err));
-        return err;
-    }
-    if (options->ready_fd < 0)
+    if (!options->print_ports && options->ready_fd < 0)
         return 0;
-    if (dprintf(options->ready_fd, "{\"nfs\":%u,\"mount\":%u}\n", ports.nfs, ports.mount) < 0)
-        err = -errno;
-    close(options->ready_fd);
-    if (err < 0)
-        snprintf(error, error_size, "--ready-fd %d: %s", options->ready_fd, strerror(-err));
+    reach_init(&reach, server, options->addresses, options->naddresses);
+    line = reach_json(&reach, server);
+    if (line == NULL) {
+        snprintf(error, error_size, "the ports: out of memory");
+        return -ENOMEM;
+    }
+    if (options->print_ports)
+        err = announce_to(STDOUT_FILENO, line, "standard output", error, error_size);
+    if (err == 0 && options->ready_fd >= 0) {
+        err = announce_to(options->ready_fd, line, "--ready-fd", error, error_size);
+        close(options->ready_fd);
+    }
+    free(line);
     return err;
 }
 
 /* What comes of a reload is in the server's log. */
 static void
-wait_for_end(struct server *server, const sigset_t *signals)
+wait_for_end(struct server *server, const struct events *events, const struct log *log)
 {
+    struct pollfd ready[] = { { .fd = events->signals, .events = POLLIN }, { .fd = events->parent, .events = POLLIN } };
+    struct signalfd_siginfo signal;
     char error[ERROR_MAX];
-    int number;
 
-    while ((number = sigwaitinfo(signals, NULL)) != SIGTERM && number != SIGINT)
-        if (number == SIGHUP)
-            server_reload_exports(server, error, sizeof(error));
+    for (;;) {
+        if (poll(ready, 2, -1) < 0)
+            continue;
+        if (ready[1].revents != 0) {
+            log_info(log, "the process that this server was started for has ended");
+            return;
+        }
+        if (read(events->signals, &signal, sizeof(signal)) != sizeof(signal))
+            continue;
+        if (signal.ssi_signo != SIGHUP)
+            return;
+        server_reload_exports(server, error, sizeof(error));
+    }
 }
 
 /* The whole process keeps what an operator's commands take; its threads then give up the rest. */
@@ -119,46 +182,62 @@ enter_sandbox(const struct options *options, const struct log *log, struct sandb
     return err;
 }
 
-/* Start, wait for a signal, stop; daemon: from daemon_begin(), or -1. */
+/* Serve from the start to the end; daemon: from daemon_begin(), or -1. Returns 0 or -errno with error. */
 static int
-run(const struct options *options, const struct log *log, int daemon)
+run_server(const struct options *options, const struct log *log, const struct events *events, int daemon, char *error,
+           size_t error_size)
 {
     struct server_config config = { .settings = &options->settings, .exports = options_exports(options),
                                     .addresses = options->addresses, .naddresses = options->naddresses, .log = *log,
                                     .control = true };
-    char error[ERROR_MAX] = "";
-    struct sandbox *sandbox;
     struct server *server;
-    sigset_t signals;
     int err;
 
     config.log.timestamps = logs_to_file();
-    block_signals(&signals);
+    err = server_new(&config, &server, error, error_size);
+    if (err < 0)
+        return err;
+    err = announce(options, server, error, error_size);
+    if (err == 0 && daemon >= 0 && (err = daemon_ready(daemon)) < 0)
+        snprintf(error, error_size, "cannot go to the background: %s", strerror(-err));
+    if (err == 0)
+        wait_for_end(server, events, &config.log);
+    if (!options->ephemeral)                             /* that would leave its directory behind */
+        sigprocmask(SIG_UNBLOCK, &events->set, NULL);    /* whoever does not want to wait any longer signals again */
+    server_free(server);
+    return err;
+}
+
+/* Start, wait for a signal, stop; daemon: as for run_server(). Returns the exit status. */
+static int
+run(struct options *options, const struct log *log, int daemon)
+{
+    struct sandbox *sandbox = NULL;
+    struct events events;
+    char error[ERROR_MAX] = "";
+    int err = open_events(options, &events, error, sizeof(error));
+
     raise_limit(RLIMIT_NOFILE);
     raise_limit(RLIMIT_MEMLOCK);
-    err = enter_sandbox(options, log, &sandbox, error, sizeof(error));
+    if (err == 0 && options->ephemeral)
+        err = ephemeral_new(&options->settings.state_dir, error, sizeof(error));
     if (err == 0)
-        err = server_new(&config, &server, error, sizeof(error));
-    if (err < 0) {
-        log_error(log, "%s", error);
-        sandbox_free(sandbox);
-        return EXIT_FAILURE;
-    }
-    err = announce(options, server, error, sizeof(error));
-    if (err == 0 && daemon >= 0 && (err = daemon_ready(daemon)) < 0)
-        snprintf(error, sizeof(error), "cannot go to the background: %s", strerror(-err));
+        err = enter_sandbox(options, log, &sandbox, error, sizeof(error));
+    if (err == 0)
+        err = run_server(options, log, &events, daemon, error, sizeof(error));
     if (err < 0)
         log_error(log, "%s", error);
-    else
-        wait_for_end(server, &signals);
-    sigprocmask(SIG_UNBLOCK, &signals, NULL);            /* whoever does not want to wait any longer signals again */
-    server_free(server);
+    if (options->ephemeral) {
+        ephemeral_remove(options->settings.state_dir);
+        options->settings.state_dir = NULL;
+    }
     sandbox_free(sandbox);
+    close_events(&events);
     return err < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 static int
-serve(const struct options *options, const struct log *log)
+serve(struct options *options, const struct log *log)
 {
     struct exports_source source = options_exports(options);
     char error[ERROR_MAX];
@@ -204,7 +283,7 @@ print_roff(const struct options *options, const struct log *log)
 }
 
 static int
-act(const struct options *options, const struct log *log)
+act(struct options *options, const struct log *log)
 {
     switch (options->action) {
     case ACTION_SERVE:

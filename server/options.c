@@ -23,6 +23,7 @@
 enum option_kind {
     KIND_SETTING,                       /* name is a setting; the value is the argument */
     KIND_SET, KIND_CONFIG, KIND_EXPORT, KIND_EXPORTS, KIND_ADDRESS, KIND_READY_FD, KIND_PRINT_PORTS, KIND_FOREGROUND,
+    KIND_EPHEMERAL, KIND_PARENT_DEATH,
     KIND_ACTION                         /* do something else than to serve */
 };
 
@@ -34,6 +35,7 @@ struct option_row {
     const char *setting;                /* KIND_SETTING */
     enum options_action action;         /* KIND_ACTION */
     const char *help;                   /* NULL: for the build only */
+    bool optional;                      /* the argument: it is given as --NAME=ARGUMENT, or not at all */
 };
 
 static const struct option_row rows[] = {
@@ -56,9 +58,17 @@ static const struct option_row rows[] = {
     { "set", '\0', "KEY=VALUE", KIND_SET, .help = "Change a setting (--help-settings lists them); may be repeated." },
     { "foreground", 'f', NULL, KIND_FOREGROUND, .help = "Stay in the foreground." },
     { "print-ports", '\0', NULL, KIND_PRINT_PORTS,
-      .help = "Print a line of JSON with the ports once calls are accepted." },
+      .help = "Print a line of JSON with the ports, and how to mount each export, once calls are accepted." },
     { "ready-fd", '\0', "N", KIND_READY_FD,
       .help = "Write the same line to this descriptor and close it." },
+    { "ephemeral", '\0', NULL, KIND_EPHEMERAL,
+      .help = "Leave nothing behind, for tests: state is kept in a directory of its own below $TMPDIR that is gone at the "
+              "end, /etc/exports is not read, the kernel chooses the port, rpcbind is left alone, and only 127.0.0.1 is "
+              "listened on, unless other options say otherwise. It stays in the foreground." },
+    { "parent-death", '\0', "PID", KIND_PARENT_DEATH, .optional = true,
+      .help = "End, as by SIGTERM, when the process does that has started it, or the one with this number, however that "
+              "ends. With the number it is noticed even if that process has ended before the server could look. It "
+              "stays in the foreground." },
     { "check", '\0', NULL, KIND_ACTION, .action = ACTION_CHECK,
       .help = "Check settings and exports, then end: 0 if they are good, 1 or 2 as at a start." },
     { "help", 'h', NULL, KIND_ACTION, .action = ACTION_HELP, .help = "Print this." },
@@ -86,7 +96,8 @@ make_getopt(struct option longs[ROWS + 1], char shorts[2 * ROWS + 2])
     shorts[used++] = ':';                                /* tell a missing argument from an unknown option */
     for (i = 0; i < ROWS; i++) {
         longs[i].name = rows[i].name;
-        longs[i].has_arg = rows[i].argument != NULL ? required_argument : no_argument;
+        longs[i].has_arg = rows[i].argument == NULL ? no_argument : rows[i].optional ? optional_argument
+                                                                                     : required_argument;
         longs[i].val = LONG_VALUE + (int)i;
         if (rows[i].letter == '\0')
             continue;
@@ -207,6 +218,22 @@ take_ready_fd(struct options *options, const char *text, char *error, size_t err
 }
 
 static int
+take_parent(struct options *options, const char *text, char *error, size_t error_size)
+{
+    char shown[SHOWN_MAX];
+    uint64_t pid = 0;
+
+    if (text != NULL && (text_number(text, &pid) < 0 || pid == 0 || pid > INT_MAX)) {
+        snprintf(error, error_size, "--parent-death: %s is not the number of a process",
+                 log_quote(shown, sizeof(shown), text, strlen(text)));
+        return -EINVAL;
+    }
+    options->parent_death = options->foreground = true;
+    options->parent = (pid_t)pid;
+    return 0;
+}
+
+static int
 take_string(char **list, size_t *count, const char *text, char *error, size_t error_size)
 {
     list[*count] = strdup(text);
@@ -218,7 +245,7 @@ take_string(char **list, size_t *count, const char *text, char *error, size_t er
     return 0;
 }
 
-/* Do what an option says; a configuration file has been read before all others. */
+/* Do what an option says; what is for the other passes has been done. */
 static int
 take_option(struct options *options, const struct option_row *row, const char *argument, char *error,
             size_t error_size)
@@ -244,6 +271,10 @@ take_option(struct options *options, const struct option_row *row, const char *a
     case KIND_FOREGROUND:
         options->foreground = true;
         return 0;
+    case KIND_EPHEMERAL:
+        return 0;
+    case KIND_PARENT_DEATH:
+        return take_parent(options, argument, error, error_size);
     case KIND_ACTION:
         options->action = row->action;
         options->roff = argument;
@@ -252,9 +283,20 @@ take_option(struct options *options, const struct option_row *row, const char *a
     return -EINVAL;
 }
 
-/* Go through the command line: for the configuration file alone, or for everything else. */
+/* What is usual for a server in a test; files and options may say otherwise. */
+static void
+use_ephemeral_defaults(struct options *options)
+{
+    options->ephemeral = options->foreground = true;
+    options->settings.port = 0;
+    options->settings.rpcbind = RPCBIND_OFF;
+}
+
+/* The command line is gone through for one thing after the other: what is said later overrides what was said before. */
+enum pass { PASS_DEFAULTS, PASS_CONFIG, PASS_REST };
+
 static int
-walk(struct options *options, int argc, char **argv, bool config, char *error, size_t error_size)
+walk(struct options *options, int argc, char **argv, enum pass pass, char *error, size_t error_size)
 {
     struct option longs[ROWS + 1];
     char shorts[2 * ROWS + 2], shown[SHOWN_MAX];
@@ -268,9 +310,11 @@ walk(struct options *options, int argc, char **argv, bool config, char *error, s
 
         if (row == NULL)
             return refuse_option(found, argv[optind - 1], error, error_size);
-        if (config && row->kind == KIND_CONFIG)
+        if (pass == PASS_DEFAULTS && row->kind == KIND_EPHEMERAL)
+            use_ephemeral_defaults(options);
+        else if (pass == PASS_CONFIG && row->kind == KIND_CONFIG)
             err = settings_load(&options->settings, optarg, error, error_size);
-        else if (!config)
+        else if (pass == PASS_REST)
             err = take_option(options, row, optarg, error, error_size);
     }
     if (err == 0 && optind < argc) {
@@ -286,6 +330,11 @@ use_default_exports(struct options *options, char *error, size_t error_size)
 {
     int err;
 
+    if (options->ephemeral) {
+        snprintf(error, error_size, "nothing to export: use -e 'DIR CLIENT(OPTIONS)' or -E FILE (--ephemeral does not read "
+                 EXPORTS_FILE ")");
+        return -EINVAL;
+    }
     if (access(EXPORTS_FILE, F_OK) < 0) {
         snprintf(error, error_size, "nothing to export: use -e 'DIR CLIENT(OPTIONS)' or -E FILE (there is no "
                  EXPORTS_FILE ")");
@@ -321,6 +370,21 @@ make_files_absolute(struct options *options, char *error, size_t error_size)
     return err;
 }
 
+/* Only this machine is served, unless an address was given. */
+static int
+finish_ephemeral(struct options *options, char *error, size_t error_size)
+{
+    char shown[SHOWN_MAX];
+    const char *dir = options->settings.state_dir;
+
+    if (dir != NULL) {
+        snprintf(error, error_size, "--ephemeral keeps no state: it does not go with state_dir=%s",
+                 log_quote(shown, sizeof(shown), dir, strlen(dir)));
+        return -EINVAL;
+    }
+    return options->naddresses > 0 ? 0 : take_address(options, "127.0.0.1", error, error_size);
+}
+
 int
 options_parse(struct options *options, int argc, char **argv, char *error, size_t error_size)
 {
@@ -337,12 +401,16 @@ options_parse(struct options *options, int argc, char **argv, char *error, size_
         snprintf(error, error_size, "out of memory");
         return -ENOMEM;
     }
-    err = walk(options, argc, argv, true, error, error_size);
+    err = walk(options, argc, argv, PASS_DEFAULTS, error, error_size);
     if (err == 0)
-        err = walk(options, argc, argv, false, error, error_size);
+        err = walk(options, argc, argv, PASS_CONFIG, error, error_size);
+    if (err == 0)
+        err = walk(options, argc, argv, PASS_REST, error, error_size);
     if (err < 0 || (options->action != ACTION_SERVE && options->action != ACTION_CHECK))
         return err;
     err = settings_check(&options->settings, error, error_size);
+    if (err == 0 && options->ephemeral)
+        err = finish_ephemeral(options, error, error_size);
     if (err == 0 && options->nfiles == 0 && options->nlines == 0)
         err = use_default_exports(options, error, error_size);
     if (err == 0 && options->action == ACTION_SERVE && !options->foreground)
@@ -386,9 +454,10 @@ options_print_help(FILE *out)
 
         if (row->help == NULL)
             continue;
-        snprintf(head, sizeof(head), "%c%c%s --%s%s%s", row->letter != '\0' ? '-' : ' ',
+        snprintf(head, sizeof(head), "%c%c%s --%s%s%s%s", row->letter != '\0' ? '-' : ' ',
                  row->letter != '\0' ? row->letter : ' ', row->letter != '\0' ? "," : " ", row->name,
-                 row->argument != NULL ? " " : "", row->argument != NULL ? row->argument : "");
+                 row->optional ? "[=" : row->argument != NULL ? " " : "", row->argument != NULL ? row->argument : "",
+                 row->optional ? "]" : "");
         text_print_help(out, head, HELP_INDENT, row->help);
     }
 }
@@ -409,9 +478,9 @@ print_roff(FILE *out)
         fprintf(out, "\\-\\-");
         text_print_roff(out, row->name);
         if (row->argument != NULL) {
-            fprintf(out, " \\fI");
+            fprintf(out, row->optional ? "[=\\fI" : " \\fI");
             text_print_roff(out, row->argument);
-            fprintf(out, "\\fR");
+            fprintf(out, row->optional ? "\\fR]" : "\\fR");
         }
         fprintf(out, "\n");
         text_print_roff(out, row->help);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include "server/exports.h"
 #include "server/settings.h"
@@ -28,6 +29,9 @@ struct options {
     int ready_fd;                       /* -1: none */
     bool print_ports;
     bool foreground;
+    bool ephemeral;                     /* settings.state_dir is for the caller to choose */
+    bool parent_death;                  /* end when a process does: */
+    pid_t parent;                       /* 0: the parent */
     const char *roff;                   /* ACTION_ROFF: which table */
 };
 

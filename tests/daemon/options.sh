@@ -24,7 +24,7 @@ case_help_names_every_option() {
     local option
     "$RINGNFSD" --help >"$scratch/help" || fail "status $?"
     for option in --export --exports --config --port --mount-port --address --rpcbind --threads --set --ready-fd \
-        --print-ports --help --version --check; do
+        --print-ports --help --version --check --ephemeral --parent-death; do
         grep -q -e "$option" "$scratch/help" || fail "--help does not name $option"
     done
 }
@@ -77,6 +77,16 @@ case_missing_keys_for_kerberos_are_told_and_the_server_starts() {
     start_server -e "$scratch *(sec=krb5:sys,insecure)" --set krb5_keytab="$scratch/none" || fail "does not start"
     grep "no keys for this server" "$scratch/server.log" | grep "$scratch/none" || fail "$(<"$scratch/server.log")"
     nfs mnt "$mount_port" "$scratch" || fail "it does not serve"
+}
+
+case_a_parent_that_is_no_number_is_refused() { refuses 2 somebody --parent-death=somebody -p 0 -e "$(export_scratch)"; }
+case_a_parent_that_has_ended_is_refused() { refuses 1 "ended already" --parent-death=4194303 -p 0 -e "$(export_scratch)"; }
+case_ephemeral_with_a_state_directory_is_refused() { refuses 2 state_dir --ephemeral -e "$(export_scratch)"; }
+
+case_ephemeral_does_not_read_etc_exports() {
+    local output status=0
+    output=$(timeout 10 "$RINGNFSD" --ephemeral 2>&1) || status=$?
+    [[ $status == 2 && $output == *"nothing to export"* ]] || fail "status $status: $output"
 }
 
 case_check_accepts_what_is_right_and_starts_nothing() {

@@ -99,6 +99,53 @@ what_is_not_said_has_its_default(void **state)
 }
 
 static void
+an_ephemeral_server_has_defaults_of_its_own(void **state)
+{
+    struct options options;
+    char text[INET_ADDRSTRLEN];
+
+    (void)state;
+    must_parse(&options, WORDS("-e", "/a *", "--ephemeral"));
+    assert_int_equal(options.settings.port, 0);
+    assert_int_equal(options.settings.rpcbind, RPCBIND_OFF);
+    assert_true(options.foreground);
+    assert_int_equal(options.naddresses, 1);
+    inet_ntop(AF_INET, &((const struct sockaddr_in *)&options.addresses[0])->sin_addr, text, sizeof(text));
+    assert_string_equal(text, "127.0.0.1");
+    options_fini(&options);
+}
+
+static void
+options_before_ephemeral_and_behind_it_override_its_defaults(void **state)
+{
+    struct options options;
+
+    (void)state;
+    must_parse(&options, WORDS("-e", "/a *", "-p", "7", "-a", "::1", "--ephemeral", "--rpcbind", "auto"));
+    assert_int_equal(options.settings.port, 7);
+    assert_int_equal(options.settings.rpcbind, RPCBIND_AUTO);
+    assert_int_equal(options.naddresses, 1);
+    assert_int_equal(options.addresses[0].ss_family, AF_INET6);
+    options_fini(&options);
+}
+
+static void
+a_parent_may_be_given_by_its_number(void **state)
+{
+    struct options options;
+
+    (void)state;
+    must_parse(&options, WORDS("-e", "/a *", "--parent-death"));
+    assert_true(options.parent_death && options.foreground);
+    assert_int_equal(options.parent, 0);
+    options_fini(&options);
+    must_parse(&options, WORDS("-e", "/a *", "--parent-death=12"));
+    assert_true(options.parent_death);
+    assert_int_equal(options.parent, 12);
+    options_fini(&options);
+}
+
+static void
 the_last_word_counts(void **state)
 {
     struct options options;
@@ -302,6 +349,9 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_options_are_taken),
         cmocka_unit_test(what_is_not_said_has_its_default),
+        cmocka_unit_test(an_ephemeral_server_has_defaults_of_its_own),
+        cmocka_unit_test(options_before_ephemeral_and_behind_it_override_its_defaults),
+        cmocka_unit_test(a_parent_may_be_given_by_its_number),
         cmocka_unit_test(the_last_word_counts),
         cmocka_unit_test(the_command_line_goes_before_the_file),
         cmocka_unit_test(a_daemon_knows_its_files_by_their_whole_names),
