@@ -64,12 +64,21 @@ write_prefix(const struct log *log, enum log_level level, char *line, size_t siz
     struct tm tm;
     size_t n;
 
+    if (log->sink != NULL)
+        return 0;
     if (!log->timestamps)
         return snprintf(line, size, "ringnfsd: %s: ", level_names[level]);
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &tm);
     n = strftime(line, size, "%Y-%m-%dT%H:%M:%S", &tm);
     return (int)n + snprintf(line + n, size - n, ".%03ldZ %s ", now.tv_nsec / 1000000, level_names[level]);
+}
+
+/* Whether nobody gets the lines. */
+static bool
+is_mute(const struct log *log)
+{
+    return log->fd < 0 && log->sink == NULL;
 }
 
 /* Returns the line's length, with the newline; line has LOG_LINE_MAX bytes. */
@@ -99,8 +108,14 @@ put_line(const struct log *log, enum log_level level, const char *format, va_lis
     size_t len = format_line(log, level, bytes + 1, format, args);
     bool torn = log->meter != NULL && atomic_exchange(&log->meter->torn, false);
     const char *from = torn ? bytes : bytes + 1;
-    ssize_t n = write_promptly(log->fd, from, torn ? len + 1 : len);
+    ssize_t n;
 
+    if (log->sink != NULL) {
+        bytes[len] = '\0';
+        log->sink(log->sink_context, level, bytes + 1);
+        return true;
+    }
+    n = write_promptly(log->fd, from, torn ? len + 1 : len);
     if (n >= 0 && from + n == bytes + 1 + len)
         return true;
     if (log->meter != NULL && (n > 0 ? from + n > bytes + 1 : torn))
@@ -152,7 +167,7 @@ log_write(const struct log *log, enum log_level level, const char *format, ...)
 {
     va_list args;
 
-    if (level > log->level || log->fd < 0)
+    if (level > log->level || is_mute(log))
         return;
     va_start(args, format);
     write_counted(log, level, format, args);
@@ -217,7 +232,7 @@ log_limited(const struct log *log, enum log_kind kind, const char *format, ...)
     va_list args;
     bool fits;
 
-    if (LOG_INFO_LEVEL > log->level || log->fd < 0)
+    if (LOG_INFO_LEVEL > log->level || is_mute(log))
         return;
     fits = log->meter == NULL || admit(log->meter, kind, &left_out);
     tell_left_out(log, kind, left_out);
@@ -234,7 +249,7 @@ log_catch_up(const struct log *log, bool at_end)
     struct log_meter *meter = log->meter;
     uint64_t left_out;
 
-    if (meter == NULL || log->fd < 0)
+    if (meter == NULL || is_mute(log))
         return;
     (void)tell_lost(log);
     for (enum log_kind kind = 0; kind < LOG_KINDS; kind++) {

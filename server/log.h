@@ -45,9 +45,14 @@ struct log_meter {
     } windows[LOG_KINDS];
 };
 
+/* Takes a line without its end, with control characters made harmless; text is good until it returns. Any thread. */
+typedef void log_sink(void *context, enum log_level level, const char *text);
+
 struct log {
     _Atomic enum log_level level;       /* lines above it are left out; may be changed at any time */
     int fd;                             /* -1: nothing is written */
+    log_sink *sink;                     /* gets the lines in place of fd; NULL: there is none */
+    void *sink_context;
     bool timestamps;                    /* for a file that nobody else puts a time to */
     struct log_meter *meter;            /* outlives the logger; NULL: nothing is counted or limited */
 };

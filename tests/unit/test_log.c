@@ -441,6 +441,45 @@ lines_that_the_level_leaves_out_count_for_nothing(void **state)
     assert_string_equal(told(rig), NO NO NO);
 }
 
+/* What a function got last, and how often. */
+struct taken {
+    enum log_level level;
+    char text[LOG_LINE_MAX];
+    unsigned count;
+};
+
+static void
+take_line(void *context, enum log_level level, const char *text)
+{
+    struct taken *taken = context;
+
+    taken->level = level;
+    snprintf(taken->text, sizeof(taken->text), "%s", text);
+    taken->count++;
+}
+
+static void
+a_function_gets_lines_in_place_of_a_descriptor(void **state)
+{
+    struct rig *rig = *state;
+    struct taken taken = { .count = 0 };
+
+    rig->log.sink = take_line;
+    rig->log.sink_context = &taken;
+    rig->log.timestamps = true;
+    log_warn(&rig->log, "%s", "one\ntwo");
+    assert_int_equal(taken.count, 1);
+    assert_int_equal(taken.level, LOG_WARN_LEVEL);
+    assert_string_equal(taken.text, "one?two");
+    log_debug(&rig->log, "%s", "left out");
+    assert_int_equal(taken.count, 1);
+    rig->log.fd = -1;
+    log_limited(&rig->log, LOG_MOUNTS, "%s", "limited");
+    assert_int_equal(taken.count, 2);
+    assert_string_equal(taken.text, "limited");
+    assert_string_equal(told(rig), "");
+}
+
 int
 main(void)
 {
@@ -460,6 +499,7 @@ main(void)
         TEST(what_was_left_out_is_told_without_a_further_line),
         TEST(the_limit_can_be_changed_and_taken_away),
         TEST(lines_that_the_level_leaves_out_count_for_nothing),
+        TEST(a_function_gets_lines_in_place_of_a_descriptor),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
