@@ -23,7 +23,7 @@
 
 struct state {
     char *dir;
-    int fd;
+    int fd;                             /* -1, once it is open: there is no directory */
     struct fh_key key;
 };
 
@@ -198,8 +198,11 @@ int
 state_write_file(struct state *state, const char *name, const void *data, size_t len)
 {
     char temporary[NAME_BYTES_MAX];
-    int err = write_temporary(state, name, data, len, temporary);
+    int err;
 
+    if (state->fd < 0)
+        return 0;
+    err = write_temporary(state, name, data, len, temporary);
     if (err < 0)
         return err;
     if (renameat(state->fd, temporary, state->fd, name) < 0) {
@@ -233,12 +236,12 @@ read_up_to(int fd, char *data, size_t size, size_t *len)
 int
 state_read_file(struct state *state, const char *name, size_t max, void **data, size_t *len)
 {
-    int fd = openat(state->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), err;
+    int fd = state->fd < 0 ? -1 : openat(state->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), err;
     struct stat st;
     char *bytes;
 
     if (fd < 0)
-        return -errno;
+        return state->fd < 0 ? -ENOENT : -errno;
     if (fstat(fd, &st) < 0) {
         err = -errno;
         close(fd);
@@ -411,6 +414,22 @@ state_open(const char *dir, struct state **out, char *error, size_t error_size)
 failed:
     state_close(state);
     return err;
+}
+
+int
+state_new_stateless(struct state **out)
+{
+    struct state *state = calloc(1, sizeof(*state));
+
+    if (state == NULL)
+        return -ENOMEM;
+    state->fd = -1;
+    if (getrandom(state->key.bytes, sizeof(state->key.bytes), 0) != (ssize_t)sizeof(state->key.bytes)) {
+        state_close(state);
+        return -EIO;
+    }
+    *out = state;
+    return 0;
 }
 
 void

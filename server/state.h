@@ -21,6 +21,13 @@ struct state;
  * for a key that is no key, -EPERM for one that is not ours alone.
  */
 int state_open(const char *dir, struct state **state, char *error, size_t error_size);
+
+/*
+ * A state without a directory: a key that nobody else has, and files that are never there; what is written is lost. For a
+ * server that leaves nothing behind. Returns 0 or -errno.
+ */
+int state_new_stateless(struct state **state);
+
 void state_close(struct state *state);
 
 /* Where state is kept when nobody says; to be freed. NULL when memory is short, or (errno ENOENT) there is no home. */
@@ -29,7 +36,7 @@ char *state_default_dir(void);
 /* The key of all handles; lives as long as the state. Any thread, like all below. */
 const struct fh_key *state_key(const struct state *state);
 
-/* The directory's path. */
+/* The directory's path; NULL: there is none. */
 const char *state_dir(const struct state *state);
 
 /*

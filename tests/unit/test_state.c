@@ -62,6 +62,24 @@ assert_refused(int want, const char *named, const char *why)
 }
 
 static void
+a_state_without_a_directory_has_a_key_of_its_own_and_keeps_nothing(void **state)
+{
+    struct state *one, *other;
+    void *data;
+    size_t len;
+
+    (void)state;
+    assert_int_equal(state_new_stateless(&one), 0);
+    assert_int_equal(state_new_stateless(&other), 0);
+    assert_memory_not_equal(state_key(one), state_key(other), sizeof(struct fh_key));
+    assert_int_equal(state_write_file(one, "mounts", "x", 1), 0);
+    assert_int_equal(state_read_file(one, "mounts", 100, &data, &len), -ENOENT);
+    assert_null(state_dir(one));
+    state_close(one);
+    state_close(other);
+}
+
+static void
 a_directory_and_a_key_are_made_when_missing(void **state)
 {
     struct state *opened = must_open();
@@ -411,6 +429,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_state_without_a_directory_has_a_key_of_its_own_and_keeps_nothing),
         in_fresh_directory(a_directory_and_a_key_are_made_when_missing),
         in_fresh_directory(directories_above_are_made_too),
         in_fresh_directory(the_key_stays_the_same),
