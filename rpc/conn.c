@@ -554,12 +554,34 @@ set_options(const struct transport_limits *limits, int fd)
     }
 }
 
+/*
+ * Who is at the other end. A Unix socket has no address, and somebody on this machine has given us that end himself: he
+ * counts as root there does. Returns 0 or -errno.
+ */
+static int
+find_addresses(struct conn *conn, int fd)
+{
+    const struct sockaddr_in here = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) },
+                                      .sin_port = htons(IPPORT_RESERVED - 1) };
+    socklen_t peer_len = sizeof(conn->peer), local_len = sizeof(conn->local);
+
+    if (getpeername(fd, (struct sockaddr *)&conn->peer, &peer_len) < 0 ||
+        getsockname(fd, (struct sockaddr *)&conn->local, &local_len) < 0)
+        return -errno;
+    if (conn->peer.ss_family == AF_UNIX) {
+        memset(&conn->peer, 0, sizeof(conn->peer));
+        memcpy(&conn->peer, &here, sizeof(here));
+        conn->local = conn->peer;
+        peer_len = local_len = sizeof(here);
+    }
+    conn->address_len = MIN(MAX(peer_len, local_len), sizeof(struct sockaddr_storage));
+    return 0;
+}
+
 int
 conn_open(struct transport *transport, int fd)
 {
     struct transport_shared *shared = transport->private->shared;
-    socklen_t peer_len = sizeof(struct sockaddr_storage);
-    socklen_t local_len = sizeof(struct sockaddr_storage);
     struct conn *conn;
     int err = 0;
 
@@ -573,17 +595,14 @@ conn_open(struct transport *transport, int fd)
         err = err < 0 ? err : -ENOMEM;
         goto fail;
     }
-    if (getpeername(fd, (struct sockaddr *)&conn->peer, &peer_len) < 0 ||
-        getsockname(fd, (struct sockaddr *)&conn->local, &local_len) < 0) {
-        err = -errno;
+    err = find_addresses(conn, fd);
+    if (err < 0)
         goto fail;
-    }
     err = clients_enter(shared->clients, (const struct sockaddr *)&conn->peer, &conn->source.client);
     if (err == -EUSERS && source_close_idle(transport, (const struct sockaddr *)&conn->peer))
         err = clients_enter(shared->clients, (const struct sockaddr *)&conn->peer, &conn->source.client);
     if (err < 0)
         goto fail;
-    conn->address_len = MIN(MAX(peer_len, local_len), sizeof(struct sockaddr_storage));
     conn->fd = fd;
     conn->reading = true;
     conn->source.stream = true;
