@@ -2,6 +2,7 @@
  * server/server.c - the whole server: made from its parts in order, and taken apart in the opposite one.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -351,9 +352,10 @@ start(struct server *server, const struct server_config *config, char *error, si
 
     if (err < 0)
         return err;
-    err = state_open(server->settings.state_dir, &server->state, error, error_size);
+    err = config->stateless ? state_new_stateless(&server->state)
+                            : state_open(server->settings.state_dir, &server->state, error, error_size);
     if (err < 0)
-        return err;
+        return config->stateless ? server_explain(err, "the key of handles", error, error_size) : err;
     err = mount_list_new(server->settings.mount_list, server->state, &server->mounts);
     if (err < 0)
         return server_explain(err, "the MOUNT list", error, error_size);
@@ -440,6 +442,21 @@ void
 server_ports(const struct server *server, struct server_ports *ports)
 {
     *ports = server->ports;
+}
+
+int
+server_add_connection(struct server *server, int fd)
+{
+    struct worker *best = server->workers[0];
+    int flags = fcntl(fd, F_GETFL);
+
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+        return -errno;
+    for (unsigned i = 1; i < server->nworkers; i++)
+        if (worker_connections(server->workers[i]) < worker_connections(best))
+            best = server->workers[i];
+    worker_add_connection(best, fd);
+    return 0;
 }
 
 static void

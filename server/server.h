@@ -40,7 +40,8 @@ struct server_config {
     const struct groups_source *groups; /* where groups of users are looked up; NULL: on this machine */
     const struct principals_source *principals; /* where users of Kerberos are looked up by name; NULL: on this machine */
     const struct rate_clock *clock;     /* of max_rate and max_iops; NULL: the monotonic one */
-    bool control;                       /* open a control socket in the state directory (control.h) */
+    bool stateless;                     /* keep nothing: state_dir does not count */
+    bool control;                       /* open a control socket in the state directory (control.h); not if stateless */
 };
 
 /* Where it can be reached. */
@@ -112,6 +113,12 @@ int server_add_export(struct server *server, const char *line, char *error, size
  * spelled as in exports(5). Returns as server_reload_exports(), -ENOENT when there is none.
  */
 int server_remove_export(struct server *server, const char *path, char *error, size_t error_size);
+
+/*
+ * Serve the client at the other end of a connected stream socket. Returns 0, and the socket is the server's, or -errno, and
+ * it stays the caller's.
+ */
+int server_add_connection(struct server *server, int fd);
 
 /* The exports in use; give them back with exports_put(). */
 struct exports *server_exports(struct server *server);
