@@ -449,6 +449,7 @@ start(struct nfs3_call *call)
     op->engine = call->worker->engine;
     op->cred = &call->cred;
     op->sync = !call->rights->async;
+    op->prompt = !call->rights->wdelay;
     op->done = op_done;
     err = throttle(call, is_due);
     if (err == -EINPROGRESS)

@@ -64,8 +64,9 @@ static const struct export_option export_options[] = {
     { "async", FLAG(async, true), .help = "Reply before changes are on disk; a crash of the server loses them." },
     { "secure", FLAG(secure, true), .help = "Take calls without Kerberos from ports below 1024 only (default)." },
     { "insecure", FLAG(secure, false), .help = "Take calls from any port." },
-    { "wdelay", FLAG(wdelay, true), .help = "Let writes that arrive together share one flush (default)." },
-    { "no_wdelay", FLAG(wdelay, false), .help = "Flush each stable write by itself." },
+    { "wdelay", FLAG(wdelay, true), .help = "Let stable writes that arrive together share one flush (default); none waits for "
+                                            "others that may come." },
+    { "no_wdelay", FLAG(wdelay, false), .help = "Begin a flush with the first of them; those behind it share the next one." },
     { "root_squash", SEC_FLAG(root_squash, true), .help = "Take uid 0 and gid 0 for anonuid and anongid (default)." },
     { "no_root_squash", SEC_FLAG(root_squash, false), .help = "Let the client's root be root." },
     { "all_squash", SEC_FLAG(all_squash, true), .help = "Take every caller for anonuid and anongid." },

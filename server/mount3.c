@@ -389,6 +389,7 @@ mount_from_export(struct mount3_call *call)
     call->op.engine = call->worker->engine;
     call->op.cred = &as_root;
     call->op.sync = false;
+    call->op.prompt = false;
     call->op.done = op_done;
     call->step = begin_walk;
     if (call->mount_point == NULL) {

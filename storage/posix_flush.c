@@ -168,6 +168,8 @@ posix_flush(struct store_op *op, int fd, bool only_data, void (*step)(struct sto
     pthread_mutex_unlock(&node->flush_lock);
     if (leads) {
         start_flush(op);
+        if (op->prompt)
+            engine_flush(op->engine);   /* from here on nobody joins */
         return;
     }
     if (joins)

@@ -146,6 +146,7 @@ struct store_op {
     struct engine *engine;              /* of the calling thread; finishes what is pending */
     const struct store_cred *cred;
     bool sync;                          /* what it changes is on disk before it is done (exports(5) sync) */
+    bool prompt;                        /* its flush begins at once, not with those that arrive together (no_wdelay) */
     void (*done)(struct store_op *op);  /* only after STORE_PENDING */
     const char *name;                   /* LOOKUP, the creating and the removing calls, RENAME's source, LINK's new name */
     size_t name_len;

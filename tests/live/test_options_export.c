@@ -1,6 +1,7 @@
 /* tests/live/test_options_export.c - options of an export that change what is answered, not who may ask. */
 #include "tests/lib/live.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -322,6 +323,49 @@ a_call_waits_for_groups_and_holds_up_nobody_else(void **state)
     live_close(&conn);
 }
 
+/* How many flushes serve eight stable writes of a file that arrive together. */
+static uint64_t
+flushes_of_writes_together(struct live *srv, const nfs_fh3 *file)
+{
+    WRITE3args args = { .file = *file, .count = 1, .stable = FILE_SYNC, .data = { 1, "x" } };
+    struct server_stats before, after;
+    uint8_t message[8 * 256];
+    const uint8_t *reply;
+    size_t used = 0;
+
+    for (args.offset = 0; args.offset < 8; args.offset++) {
+        size_t len = live_make_call(srv, message + used + 4, sizeof(message) - used - 4, NFS_PROGRAM, NFS_V3,
+                                    NFSPROC3_WRITE, (xdrproc_t)xdr_WRITE3args, &args);
+        uint32_t mark = htonl(0x80000000u | (uint32_t)len);
+
+        memcpy(message + used, &mark, sizeof(mark));
+        used += 4 + len;
+    }
+    server_stats(srv->server, &before);
+    assert_true(live_send(&srv->conn, message, used));
+    for (int i = 0; i < 8; i++)
+        assert_true(live_receive(srv, &srv->conn, LIVE_WAIT_MS, &reply) > 0);
+    server_stats(srv->server, &after);
+    return after.flushes - before.flushes;
+}
+
+/* They may be read in two turns, and then they do not arrive together: but not each time. */
+static void
+with_wdelay_writes_that_arrive_together_share_a_flush(void **state)
+{
+    struct live *srv = *state;
+    nfs_fh3 file;
+    int tries = 50;
+
+    live_need_directory(srv);
+    file = live_put(srv, "file", "", 0);
+    while (flushes_of_writes_together(srv, &file) != 1)
+        assert_true(--tries > 0);
+    live_reload(srv, USUAL ",no_wdelay", NULL);
+    for (tries = 0; tries < 10; tries++)
+        assert_true(flushes_of_writes_together(srv, &file) > 1);
+}
+
 int
 main(void)
 {
@@ -338,6 +382,7 @@ main(void)
         cmocka_unit_test(a_failing_directory_service_takes_no_groups_away),
         cmocka_unit_test(the_servers_own_groups_are_squashed_too),
         cmocka_unit_test(a_call_waits_for_groups_and_holds_up_nobody_else),
+        cmocka_unit_test(with_wdelay_writes_that_arrive_together_share_a_flush),
     };
 
     return live_main("options_export", tests, sizeof(tests) / sizeof(*tests));

@@ -34,6 +34,7 @@ struct client {
     struct store_op ops[CALLS];
     unsigned under_way;
     unsigned failed;
+    bool prompt;
 };
 
 static void
@@ -75,6 +76,7 @@ prepare(struct client *client, unsigned i)
     op->engine = client->engine;
     op->cred = &root;
     op->sync = true;
+    op->prompt = client->prompt;
     op->done = note_done;
     return op;
 }
@@ -195,6 +197,33 @@ stable_writes_that_arrive_together_share_one_flush_on_the_pool(void **state)
     share_one(*state, ENGINE_POOL);
 }
 
+/* exports(5) no_wdelay: the first one's flush has begun when the others arrive. */
+static void
+begin_promptly(struct setting *setting, enum engine_type type)
+{
+    struct client client;
+
+    open_engine(&client, setting->pool, type);
+    client.prompt = true;
+    start_writes(&client, setting->file, 0, CALLS, STORE_FILE_SYNC);
+    wait_all(&client);
+    assert_int_equal(client.failed, 0);
+    expect_flushes(setting, 2, CALLS);
+    engine_free(client.engine);
+}
+
+static void
+without_wdelay_a_flush_begins_with_the_first_write_on_the_ring(void **state)
+{
+    begin_promptly(*state, ENGINE_AUTO);
+}
+
+static void
+without_wdelay_a_flush_begins_with_the_first_write_on_the_pool(void **state)
+{
+    begin_promptly(*state, ENGINE_POOL);
+}
+
 static void
 a_call_that_comes_while_a_flush_runs_waits_for_the_next(void **state)
 {
@@ -280,6 +309,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         TEST(stable_writes_that_arrive_together_share_one_flush_on_the_ring),
         TEST(stable_writes_that_arrive_together_share_one_flush_on_the_pool),
+        TEST(without_wdelay_a_flush_begins_with_the_first_write_on_the_ring),
+        TEST(without_wdelay_a_flush_begins_with_the_first_write_on_the_pool),
         TEST(a_call_that_comes_while_a_flush_runs_waits_for_the_next),
         TEST(an_unstable_write_is_not_flushed_and_a_commit_is),
         TEST(workers_with_engines_of_their_own_share_flushes_and_lose_none),
