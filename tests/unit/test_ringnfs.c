@@ -340,6 +340,53 @@ the_callers_thread_is_not_confined_by_a_sandbox_that_was_asked_for(void **state)
     process_stays_as_it_was("on");
 }
 
+/* Whether a thread of this process has a line with these words in its status. */
+static bool
+some_thread_has(const char *words)
+{
+    DIR *dir = opendir("/proc/self/task");
+    const struct dirent *entry;
+    bool found = false;
+
+    assert_non_null(dir);
+    while ((entry = readdir(dir)) != NULL && !found) {
+        char path[300], text[STATUS_MAX];
+        FILE *file;
+        size_t len;
+
+        snprintf(path, sizeof(path), "/proc/self/task/%s/status", entry->d_name);
+        file = entry->d_name[0] == '.' ? NULL : fopen(path, "r");
+        if (file == NULL)
+            continue;
+        len = fread(text, 1, sizeof(text) - 1, file);
+        fclose(file);
+        text[len] = '\0';
+        found = strstr(text, words) != NULL;
+    }
+    closedir(dir);
+    return found;
+}
+
+static void
+no_thread_is_confined_unless_that_is_asked_for(void **state)
+{
+    struct ringnfs *server;
+
+    (void)state;
+    assert_true(only_own_threads());
+    if (some_thread_has("NoNewPrivs:\t1"))
+        skip();                                          /* we are confined ourselves */
+    server = start(MEMORY);
+    assert_false(some_thread_has("NoNewPrivs:\t1"));
+    ringnfs_free(server);
+    server = make(MEMORY);
+    must(server, ringnfs_set(server, "sandbox", "auto"));
+    must(server, ringnfs_start(server));
+    if (!some_thread_has("NoNewPrivs:\t1"))
+        print_message("no sandbox can be had here, or this is a build with sanitizers\n");
+    ringnfs_free(server);
+}
+
 static void
 nothing_is_said_unless_somebody_listens(void **state)
 {
@@ -719,6 +766,7 @@ main(void)
         cmocka_unit_test(nothing_stays_open_and_no_thread_stays),
         cmocka_unit_test(the_process_stays_as_it_was),
         cmocka_unit_test(the_callers_thread_is_not_confined_by_a_sandbox_that_was_asked_for),
+        cmocka_unit_test(no_thread_is_confined_unless_that_is_asked_for),
         cmocka_unit_test(nothing_is_said_unless_somebody_listens),
         cmocka_unit_test(a_function_gets_what_is_told),
         cmocka_unit_test(log_level_bounds_what_is_told),
