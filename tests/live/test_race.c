@@ -145,6 +145,13 @@ find_swapped(struct live *srv, bool by_mount, nfs_fh3 *dir)
     return true;
 }
 
+/* An ordinary user's server opens a file by the names above it, which may just be other ones. */
+static bool
+found_by_path(void)
+{
+    return geteuid() != 0;
+}
+
 /* One of everything that takes a directory and a name, and all that is read must be the inside's. */
 static void
 try_everything(struct live *srv, const nfs_fh3 *dir, unsigned round)
@@ -157,9 +164,11 @@ try_everything(struct live *srv, const nfs_fh3 *dir, unsigned round)
     snprintf(other, sizeof(other), "other-%u", round);
     if (found->status == NFS3_OK) {
         read = live_read(srv, &found->LOOKUP3res_u.resok.object, 0, 100);
-        assert_int_equal(read->status, NFS3_OK);
-        assert_int_equal(read->READ3res_u.resok.count, strlen(INSIDE));
-        assert_memory_equal(read->READ3res_u.resok.data.data_val, INSIDE, strlen(INSIDE));
+        assert_true(read->status == NFS3_OK || (read->status == NFS3ERR_STALE && found_by_path()));
+        if (read->status == NFS3_OK) {
+            assert_int_equal(read->READ3res_u.resok.count, strlen(INSIDE));
+            assert_memory_equal(read->READ3res_u.resok.data.data_val, INSIDE, strlen(INSIDE));
+        }
         live_setattr(srv, &found->LOOKUP3res_u.resok.object, live_mode(0600 + round % 2));
         live_link(srv, &found->LOOKUP3res_u.resok.object, dir, other);
     }
