@@ -48,7 +48,7 @@ matches(const struct export_client *client, struct hosts *hosts, struct hosts_qu
     return 0;
 }
 
-/* The same of the export's own clients. */
+/* access_rights() by the export's own clients alone. */
 static int
 own_rights(const struct export *export, struct hosts *hosts, struct hosts_query *query,
            const struct export_rights **rights)

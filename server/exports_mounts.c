@@ -176,7 +176,6 @@ size_t
 exports_count_mounts(const struct exports *set, const struct mount_table *table)
 {
     size_t count = 0;
-
     bool any = false;
 
     for (size_t i = 0; i < set->count; i++) {
@@ -199,9 +198,12 @@ matters(const struct export *export, const char *dir)
 {
     if (export->dir != NULL && is_near(dir, export->dir))
         return true;
-    for (size_t i = 0; i < export->nclients; i++)
-        if (export->clients[i].rights.mount_point != NULL && is_near(dir, export->clients[i].rights.mount_point))
+    for (size_t i = 0; i < export->nclients; i++) {
+        const char *point = export->clients[i].rights.mount_point;      /* "": the export's own directory */
+
+        if (point != NULL && *point != '\0' && is_near(dir, point))
             return true;
+    }
     return false;
 }
 
