@@ -32,7 +32,7 @@ static const char *const everybody[] = {
     "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigsuspend", "rt_sigpending", "rt_sigtimedwait",
     "rt_sigtimedwait_time64", "sigaltstack", "sigreturn", "tgkill", "tkill",
     "clock_gettime", "clock_gettime64", "clock_getres", "clock_nanosleep", "clock_nanosleep_time64", "gettimeofday",
-    "nanosleep", "time", "getrandom", "getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid", "getuid32",
+    "getrusage", "nanosleep", "time", "getrandom", "getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid", "getuid32",
     "geteuid32", "getgid32", "getegid32", "getresuid", "getresgid", "getgroups", "getgroups32", "uname", "sysinfo",
     "getrlimit", "ugetrlimit", "prlimit64", "getcwd", "umask", "capget", "capset",
     "read", "readv", "pread64", "preadv", "preadv2", "write", "writev", "pwrite64", "pwritev", "pwritev2", "close",

@@ -1,10 +1,8 @@
 /*
  * storage/posix.c - a store over a directory: opened, started on, closed.
  *
- * Where an operation runs ("pace"): what cannot block runs on the event worker. The rest runs on a thread of the pool,
- * until operations of its kind have been much quicker than a hand-off so many times in a row; then on the worker, until
- * it is slow twice within a few. (Once may be another process that had the processor: on a busy machine that moved WRITE
- * off the worker for good.) Each time a kind is moved off it has to be quick for twice as long before it comes back.
+ * What cannot block runs on the event worker. The rest runs there when operations of its kind have been quick for a
+ * while (pace.h), else on a thread of the pool.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -34,12 +32,6 @@
 
 #include "storage/posix_private.h"
 
-#define SLOW_NS 500000                  /* on the worker: the second one moves the kind off */
-#define SLOW_APART 64                   /* ... unless so many were not slow in between */
-#define QUICK_NS 30000                  /* on the pool: counts towards the return */
-#define QUICK_FIRST 16                  /* in a row, at first */
-#define QUICK_MAX 16384
-
 #ifndef FS_IOC_GETFSUUID                /* Linux 6.9 */
 struct fsuuid2 {
     uint8_t len;
@@ -47,15 +39,6 @@ struct fsuuid2 {
 };
 #define FS_IOC_GETFSUUID _IOR(0x15, 0, struct fsuuid2)
 #endif
-
-uint64_t
-posix_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 const char *
 posix_cname(char *buffer, const char *name, size_t len)
@@ -72,7 +55,7 @@ posix_proc_name(char *buffer, int fd)
     return buffer;
 }
 
-static struct kind_pace *
+static struct pace *
 pace_of(const struct store_op *op)
 {
     return &op_store(op)->pace[op->sync][op->kind];
@@ -87,55 +70,32 @@ posix_runs_inline(const struct store_op *op)
         return ps->inline_mode == POSIX_INLINE_ON;
     if (op->kind == STORE_SETATTR && op->u.setattr.guard != NULL)
         return false;                   /* takes a lock that a blocked thread may hold */
-    return atomic_load_explicit(&pace_of(op)->fast_left, memory_order_relaxed) == 0;
+    return pace_is_inline(pace_of(op));
 }
 
-/* One more that ran on the worker: the second slow one within SLOW_APART moves the kind off. */
-static void
-learn_inline(struct kind_pace *pace, bool slow)
+/* Copying takes its time: 1 ns a byte. */
+static uint64_t
+allowance_ns(const struct store_op *op)
 {
-    uint32_t suspect = atomic_load_explicit(&pace->suspect, memory_order_relaxed);
-    uint32_t needed;
-
-    if (!slow || suspect == 0) {
-        if (slow || suspect > 0)
-            atomic_store_explicit(&pace->suspect, slow ? SLOW_APART : suspect - 1, memory_order_relaxed);
-        return;
-    }
-    needed = atomic_load_explicit(&pace->fast_needed, memory_order_relaxed);
-    needed = needed < QUICK_MAX ? 2 * needed : QUICK_MAX;
-    atomic_store_explicit(&pace->suspect, 0, memory_order_relaxed);
-    atomic_store_explicit(&pace->fast_needed, needed, memory_order_relaxed);
-    atomic_store_explicit(&pace->fast_left, needed, memory_order_relaxed);
-}
-
-/* One more that ran elsewhere; threads that learn at once may miss each other's count, which does not matter. */
-static void
-learn_elsewhere(struct kind_pace *pace, uint64_t took, uint64_t allowance)
-{
-    uint32_t needed = atomic_load_explicit(&pace->fast_needed, memory_order_relaxed);
-    uint32_t left = atomic_load_explicit(&pace->fast_left, memory_order_relaxed);
-
-    if (took > SLOW_NS + allowance)
-        left = needed;
-    else if (took > QUICK_NS + allowance)
-        left = left < needed ? left + 1 : needed;
-    else if (left > 0)
-        left--;
-    atomic_store_explicit(&pace->fast_left, left, memory_order_relaxed);
+    return op->kind == STORE_WRITE ? op->u.write.length : 0;
 }
 
 void
-posix_learn(const struct store_op *op, uint64_t started_ns, bool inline_run)
+posix_inline_begin(const struct store_op *op, struct pace_mark *mark)
 {
-    struct kind_pace *pace = pace_of(op);
-    uint64_t took = posix_now_ns() - started_ns;
-    uint64_t allowance = op->kind == STORE_WRITE ? op->u.write.length : 0;      /* copying takes its time: 1 ns a byte */
+    pace_begin(pace_of(op), mark);
+}
 
-    if (inline_run)
-        learn_inline(pace, took > SLOW_NS + allowance);
-    else
-        learn_elsewhere(pace, took, allowance);
+void
+posix_inline_end(const struct store_op *op, const struct pace_mark *mark)
+{
+    pace_end(pace_of(op), mark, allowance_ns(op));
+}
+
+void
+posix_learn_queued(const struct store_op *op, uint64_t started_ns)
+{
+    pace_learn_queued(pace_of(op), pace_now_ns() - started_ns, allowance_ns(op));
 }
 
 static bool
@@ -174,24 +134,24 @@ static void
 run_and_learn(struct store_op *op)
 {
     void (*run)(struct store_op *op);
-    uint64_t started = posix_now_ns();
+    uint64_t started_ns = pace_now_ns();
 
     memcpy(&run, &op->private[5], sizeof(run));
     run(op);
     note_outcome(op);
-    posix_learn(op, started, false);
+    pace_learn_thread(pace_of(op), pace_now_ns() - started_ns, allowance_ns(op));
 }
 
 int
 posix_run(struct store_op *op, void (*run)(struct store_op *op))
 {
-    uint64_t started;
+    struct pace_mark mark;
 
     if (posix_runs_inline(op)) {
-        started = posix_now_ns();
+        posix_inline_begin(op, &mark);
         run(op);
         note_outcome(op);
-        posix_learn(op, started, true);
+        posix_inline_end(op, &mark);
         return op->err;
     }
     memcpy(&op->private[5], &run, sizeof(run));
@@ -303,10 +263,8 @@ static void
 init_pace(struct posix_store *ps)
 {
     for (size_t sync = 0; sync < 2; sync++) {
-        for (size_t kind = 0; kind < STORE_KINDS; kind++) {
-            atomic_init(&ps->pace[sync][kind].fast_left, QUICK_FIRST);
-            atomic_init(&ps->pace[sync][kind].fast_needed, QUICK_FIRST);
-        }
+        for (size_t kind = 0; kind < STORE_KINDS; kind++)
+            pace_init(&ps->pace[sync][kind]);
     }
 }
 

@@ -3,7 +3,7 @@
  *
  * READ tries the page cache on the worker, into the caller's pipe (splice(2), no copy) or into memory (preadv2(2) with
  * RWF_NOWAIT), and gives what is not there to the engine. WRITE to the page cache runs on the worker as long as that is
- * quick (posix.c, "pace"), else on the engine; flushes always go to the engine. Both can go past the page cache, all or in
+ * quick (pace.h), else on the engine; flushes always go to the engine. Both can go past the page cache, all or in
  * part (posix_direct.c), or leave nothing in it (RWF_DONTCACHE).
  */
 #include <errno.h>
@@ -254,7 +254,7 @@ write_more(struct store_op *op)
     } else if (at < op->private[P_FROM]) {
         end = op->private[P_FROM];
     }
-    op->private[P_STARTED] = posix_now_ns();
+    op->private[P_STARTED] = pace_now_ns();
     engine_write(op->engine, op, (int)fd, (const uint8_t *)op->u.write.data + done, end - at, at, write_step);
 }
 
@@ -278,7 +278,7 @@ write_step(struct store_op *op)
     uint64_t *done = &op->private[P_DONE];
 
     if (!op->private[P_LOCKED])
-        posix_learn(op, op->private[P_STARTED], false);
+        posix_learn_queued(op, op->private[P_STARTED]);
     if (must_write_more(op)) {
         write_more(op);
         return;
@@ -298,11 +298,12 @@ write_step(struct store_op *op)
 static int
 write_here(struct store_op *op, int fd)
 {
-    uint64_t started = posix_now_ns();
     uint64_t *done = &op->private[P_DONE];
+    struct pace_mark mark;
     struct iovec iov;
     ssize_t n;
 
+    posix_inline_begin(op, &mark);
     cred_assume(op->cred);
     do {
         iov.iov_base = (uint8_t *)(uintptr_t)op->u.write.data + *done;
@@ -314,7 +315,7 @@ write_here(struct store_op *op, int fd)
     } while ((n > 0 && *done < op->u.write.length) || op->io_result == -EINTR || forget_dontcache(op));
     if (n < 0 && *done == 0)
         return op->io_result;
-    posix_learn(op, started, true);
+    posix_inline_end(op, &mark);
     return 0;
 }
 

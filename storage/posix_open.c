@@ -24,7 +24,7 @@
 static uint32_t
 now_s(void)
 {
-    return (uint32_t)(posix_now_ns() / 1000000000u);
+    return (uint32_t)(pace_now_ns() / 1000000000u);
 }
 
 static int

@@ -309,9 +309,9 @@ scan_if_due(struct posix_paths *paths, struct path_way *way, uint64_t since_ns)
     bool fresh;
 
     pthread_mutex_lock(&paths->scan_lock);
-    if (paths->scanned_ns == 0 || posix_now_ns() - paths->scanned_ns > SCAN_PAUSE_NS) {
+    if (paths->scanned_ns == 0 || pace_now_ns() - paths->scanned_ns > SCAN_PAUSE_NS) {
         scan(paths, way);
-        paths->scanned_ns = posix_now_ns();
+        paths->scanned_ns = pace_now_ns();
     }
     fresh = paths->scanned_ns >= since_ns;
     pthread_mutex_unlock(&paths->scan_lock);
@@ -322,7 +322,7 @@ int
 posix_paths_open(struct posix_paths *paths, const struct store_id *id, int flags)
 {
     struct path_way *way = malloc(sizeof(*way));
-    uint64_t began_ns = posix_now_ns();
+    uint64_t began_ns = pace_now_ns();
     int fd = -ESTALE;
 
     if (way == NULL)

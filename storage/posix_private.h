@@ -26,6 +26,7 @@
 
 #include "storage/engine.h"
 #include "storage/node.h"
+#include "storage/pace.h"
 #include "storage/posix.h"
 #include "storage/store.h"
 
@@ -110,13 +111,6 @@ struct ino_shard {
     struct id_slot slots[ID_SLOTS];
 };
 
-/* What is known about how long one kind of operation takes here; see posix.c. */
-struct kind_pace {
-    _Atomic uint32_t fast_left;         /* 0: runs on the worker; else: so many fast ones until it does */
-    _Atomic uint32_t fast_needed;       /* the next time it is moved off */
-    _Atomic uint32_t suspect;           /* one was slow: another within so many moves it off */
-};
-
 struct posix_store {
     struct store store;                 /* first */
     struct posix_node *root;            /* in no table; one reference */
@@ -143,7 +137,7 @@ struct posix_store {
     _Atomic uint32_t syncfs_failures;
     struct posix_paths *_Atomic paths;  /* by_path, and where names are kept; else NULL */
     _Atomic uint32_t readaheads;        /* that the pool runs now */
-    struct kind_pace pace[2][STORE_KINDS];      /* [op->sync][op->kind] */
+    struct pace pace[2][STORE_KINDS];      /* [op->sync][op->kind] */
     struct node_shard shards[NODE_SHARDS];
     struct ino_shard ino_shards[NODE_SHARDS];
 };
@@ -169,12 +163,16 @@ op_store(const struct store_op *op)
 /* posix.c: run a blocking function for op, here or on the pool, whichever suits; returns as the store_...() functions do. */
 int posix_run(struct store_op *op, void (*run)(struct store_op *op));
 
-/* posix.c: whether a kind may run on the worker now, and what was learnt from one that took so long. */
+/*
+ * posix.c: whether an operation may run on the worker now; around one that does; and after one that the kernel was given
+ * at `started_ns` (pace_now_ns()).
+ */
 bool posix_runs_inline(const struct store_op *op);
+void posix_inline_begin(const struct store_op *op, struct pace_mark *mark);
+void posix_inline_end(const struct store_op *op, const struct pace_mark *mark);
+void posix_learn_queued(const struct store_op *op, uint64_t started_ns);
 /* posix.c: op->err is an error: whether the disk is in trouble, or has turned read-only. */
 void posix_note_error(struct store_op *op);
-void posix_learn(const struct store_op *op, uint64_t started_ns, bool inline_run);
-uint64_t posix_now_ns(void);
 
 /*
  * posix.c: the name in proc_fd that stands for an open descriptor, for system calls that take a name; buffer has
