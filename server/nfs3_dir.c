@@ -15,8 +15,9 @@
 
 #define LISTING_FRAME 108               /* bytes of a reply without entries: status, attributes, verifier, end, eof */
 #define LISTING_MIN_CUT (64 << 10)      /* bytes; a listing may always be that long */
-#define ENTRY_MIN 28                    /* bytes of an entry3 with a short name */
-#define ENTRYPLUS_MIN 144               /* the same with attributes and a short handle */
+#define ENTRY_FRAME 24                  /* bytes of an entry3 beside its name */
+#define ENTRYPLUS_FRAME 116             /* of an entryplus3 with attributes, beside its name and handle */
+#define HANDLE_FRAME 24                 /* of a handle beside the store's id: its length, and what fh.h puts around */
 #define NAME_MIN 24                     /* what of it counts for dircount */
 #define DIRENT_MAX roundup(sizeof(struct store_dirent) + STORE_NAME_MAX, 8)
 #define ENTRIES_MAX (512 << 10)         /* bytes of entries asked of the store at once */
@@ -36,8 +37,9 @@ entries_room(const struct nfs3_call *call, uint32_t count)
     return cut > LISTING_FRAME ? cut - LISTING_FRAME : 0;
 }
 
+/* room: of the reply's entries, which take frame bytes each beside their names and handles. */
 static int
-listing_begin(struct nfs3_call *call, size_t buffer_bytes, uint32_t max_entries)
+listing_begin(struct nfs3_call *call, size_t room, uint32_t frame, size_t buffer_bytes, uint32_t max_entries)
 {
     struct store_op *op = &call->op;
 
@@ -48,6 +50,9 @@ listing_begin(struct nfs3_call *call, size_t buffer_bytes, uint32_t max_entries)
     op->u.dir.buffer = call->data->data;
     op->u.dir.size = MIN(call->data->capacity, MAX(buffer_bytes, DIRENT_MAX));
     op->u.dir.max_entries = max_entries;
+    op->u.dir.room = room;
+    op->u.dir.entry_room = frame;
+    op->u.dir.id_room = HANDLE_FRAME;
     op->u.dir.keep_atime = call->rights->noatime || call->rights->nodiratime;
     return store_readdir(call->node, op);
 }
@@ -89,7 +94,7 @@ nfs3_readdir_begin(struct nfs3_call *call)
     call->op.u.dir.cookie = args->cookie;
     call->op.u.dir.plus = false;
     /* A name of 12 bytes takes 36 in the reply and six times that from the store. */
-    return listing_begin(call, room * 6, (uint32_t)(room / ENTRY_MIN + 1));
+    return listing_begin(call, room, ENTRY_FRAME, room * 6, (uint32_t)(room / ENTRY_FRAME + 1));
 }
 
 int
@@ -145,9 +150,9 @@ nfs3_readdirplus_begin(struct nfs3_call *call)
         return err;
     call->op.u.dir.cookie = args->cookie;
     call->op.u.dir.plus = true;
-    /* Attributes cost: not many more than fit. With them an entry takes 1.2 to 1.4 times its room in the reply. */
-    return listing_begin(call, room + room / 4 + sizeof(struct store_dirent) + STORE_NAME_MAX,
-                         (uint32_t)MIN(room / ENTRYPLUS_MIN, args->dircount / NAME_MIN) + 1);
+    /* With attributes an entry of the store takes 1.2 to 1.4 times its room in the reply. */
+    return listing_begin(call, room, ENTRYPLUS_FRAME, room + room / 2 + sizeof(struct store_dirent) + STORE_NAME_MAX,
+                         (uint32_t)MIN(room / ENTRYPLUS_FRAME, args->dircount / NAME_MIN) + 1);
 }
 
 /* A directory that something is mounted on has neither here: the client asks LOOKUP what is there for him. */

@@ -223,7 +223,8 @@ emit(struct store_op *op, bool details, uint64_t cookie, const char *name, size_
     size_t size = (offsetof(struct store_dirent, name) + len + 7) & ~(size_t)7;
     struct store_dirent *dirent;
 
-    if (op->r.dir.entries >= op->u.dir.max_entries || size > op->u.dir.size - op->r.dir.used)
+    if (op->r.dir.entries >= op->u.dir.max_entries || size > op->u.dir.size - op->r.dir.used ||
+        !store_dir_has_room(op, len, details ? node->id.len : 0))
         return false;
     dirent = (struct store_dirent *)((char *)op->u.dir.buffer + op->r.dir.used);
     dirent->fileid = node->fileid;
@@ -238,6 +239,7 @@ emit(struct store_op *op, bool details, uint64_t cookie, const char *name, size_
     memcpy(dirent->name, name, len);
     op->r.dir.entries++;
     op->r.dir.used += size;
+    op->r.dir.told += store_dir_tells(op, len, dirent->id.len);
     return true;
 }
 

@@ -9,14 +9,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "storage/posix_private.h"
 
 #define RAW_SIZE 32768                  /* bytes asked of the kernel at once, at most */
-#define RAW_MIN 2048                    /* room for the longest name, FUSE's 1024 bytes */
-#define RAW_ENTRY 40                    /* bytes of an entry with a usual name */
+#define RAW_MIN 280                     /* room for a name of 255 bytes, which is the longest mostly ... */
+#define RAW_LONG 2048                   /* ... and for FUSE's 1024 */
+#define USUAL_NAME 8                    /* bytes, and what an entry with one takes of the kernel's */
+#define USUAL_RAW 32
 
 /* As getdents64(2) fills them in. */
 struct raw_dirent {
@@ -33,6 +36,7 @@ struct listing {
     struct posix_node *dir;
     int fd;
     bool may_look;                      /* attributes of entries can be had */
+    size_t id_len;                      /* of the last id: the next one's, most likely */
     uint8_t raw[RAW_SIZE] __attribute__((aligned(8)));
 };
 
@@ -75,15 +79,15 @@ fill_plus(struct listing *listing, struct store_dirent *entry, const char *name)
 
 /* Store one entry; false when it does not fit any more. */
 static bool
-add_entry(struct listing *listing, const struct raw_dirent *raw)
+add_entry(struct listing *listing, const struct raw_dirent *raw, size_t name_len)
 {
     struct store_op *op = listing->op;
     struct posix_store *ps = op_store(op);
-    size_t name_len = strlen(raw->name);
     size_t size = (offsetof(struct store_dirent, name) + name_len + 7) & ~(size_t)7;
     struct store_dirent *entry;
 
-    if (op->r.dir.entries >= op->u.dir.max_entries || op->u.dir.size - op->r.dir.used < size)
+    if (op->r.dir.entries >= op->u.dir.max_entries || op->u.dir.size - op->r.dir.used < size ||
+        !store_dir_has_room(op, name_len, listing->id_len))
         return false;
     entry = (struct store_dirent *)((uint8_t *)op->u.dir.buffer + op->r.dir.used);
     entry->fileid = is_dotdot(raw->name) && listing->dir == ps->root ? ps->root->ino : raw->ino;
@@ -96,19 +100,47 @@ add_entry(struct listing *listing, const struct raw_dirent *raw)
         fill_plus(listing, entry, raw->name);
     if (entry->attr.present)
         entry->fileid = entry->attr.fileid;     /* of what is mounted there, if anything is */
+    if (entry->id.len > 0)
+        listing->id_len = entry->id.len;
+    op->r.dir.told += store_dir_tells(op, name_len, entry->id.len);
     op->r.dir.used += size;
     op->r.dir.entries++;
     return true;
 }
 
-/* How much to ask of the kernel at once: about what the caller has room for, since the rest is read in vain. */
+/*
+ * How much to ask of the kernel: about what the caller has room for. What is read in vain costs twice, since the
+ * descriptor then stands behind it. Too little is made up for by asking again. 0: the caller has no room for more.
+ */
 static size_t
-raw_bytes(const struct store_op *op)
+raw_bytes(const struct listing *listing, size_t raw_taken)
 {
-    size_t entries = op->u.dir.size / offsetof(struct store_dirent, name);
-    size_t bytes = (entries < op->u.dir.max_entries ? entries : op->u.dir.max_entries) * RAW_ENTRY;
+    const struct store_op *op = listing->op;
+    size_t had = op->r.dir.entries, each = had > 0 ? raw_taken / had : USUAL_RAW;
+    size_t left = (op->u.dir.size - op->r.dir.used) / offsetof(struct store_dirent, name);
+    size_t bytes;
 
-    return bytes < RAW_MIN ? RAW_MIN : bytes > RAW_SIZE ? RAW_SIZE : bytes;
+    left = MIN(left, op->u.dir.max_entries - had);
+    if (op->u.dir.room > 0) {
+        size_t usual = had > 0 ? op->r.dir.told / had : store_dir_tells(op, USUAL_NAME, listing->id_len);
+        size_t entries = op->u.dir.room > op->r.dir.told ? (op->u.dir.room - op->r.dir.told) / usual : 0;
+
+        if (entries == 0 && had > 0)
+            return 0;
+        left = MIN(left, entries);
+    }
+    bytes = left < RAW_SIZE / each ? left * each : RAW_SIZE;
+    return MAX(bytes, RAW_MIN);
+}
+
+static long
+get_raw(struct listing *listing, size_t ask)
+{
+    long n = syscall(SYS_getdents64, listing->fd, listing->raw, ask);
+
+    if (n < 0 && errno == EINVAL && ask < RAW_LONG)
+        n = syscall(SYS_getdents64, listing->fd, listing->raw, RAW_LONG);
+    return n;
 }
 
 /* Read on until the end, or until no more fits. *cookie follows: where the descriptor stands, 0 when that is unknown. */
@@ -116,29 +148,30 @@ static int
 read_entries(struct listing *listing, uint64_t *cookie)
 {
     struct store_op *op = listing->op;
-    size_t ask = raw_bytes(op);
-    bool full = false;
+    size_t raw_taken = 0, ask = raw_bytes(listing, 0);
 
-    while (!full) {
-        long n = syscall(SYS_getdents64, listing->fd, listing->raw, ask);
+    while (ask > 0) {
+        long n = get_raw(listing, ask);
         long at = 0;
 
         if (n <= 0) {
             op->r.dir.eof = n == 0;
             return n < 0 ? -errno : 0;
         }
-        while (at < n && !full) {
+        while (at < n) {
             const struct raw_dirent *raw = (const struct raw_dirent *)(listing->raw + at);
+            size_t name_len = strlen(raw->name);
 
             /* vfat and FUSE have longer names than NFS and store.h let through: they are left out. */
-            full = strlen(raw->name) <= STORE_NAME_MAX && !add_entry(listing, raw);
-            if (!full) {
-                at += raw->reclen;
-                *cookie = (uint64_t)raw->off;
+            if (name_len <= STORE_NAME_MAX && !add_entry(listing, raw, name_len)) {
+                *cookie = 0;
+                return 0;
             }
+            at += raw->reclen;
+            *cookie = (uint64_t)raw->off;
         }
-        if (full)
-            *cookie = 0;
+        raw_taken += (size_t)n;
+        ask = raw_bytes(listing, raw_taken);
     }
     return 0;
 }
@@ -172,6 +205,7 @@ read_dir(struct store_op *op, struct posix_node *dir)
     if (err < 0)
         return err;
     listing.may_look = op->u.dir.plus && posix_check_mode(op, dir, X_OK) == 0;
+    listing.id_len = listing.may_look ? dir->id.len : 0;
     if (!op->u.dir.keep_atime && atomic_compare_exchange_strong(&dir->streaming, &shared, true)) {
         err = seek_and_read(&listing, &dir->stream_cookie);
         if (err < 0)
@@ -197,7 +231,7 @@ posix_readdir(struct store_op *op)
     int err;
 
     op->r.dir.entries = 0;
-    op->r.dir.used = 0;
+    op->r.dir.used = op->r.dir.told = 0;
     op->r.dir.eof = false;
     op->err = read_dir(op, dir);
     err = posix_attr(dir, &op->attr);

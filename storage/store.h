@@ -179,6 +179,9 @@ struct store_op {
             void *buffer;               /* 8-aligned; struct store_dirent */
             size_t size;                /* bytes of buffer */
             uint32_t max_entries;       /* stop after so many */
+            size_t room;                /* what the caller can tell of, so that no more is looked up; 0: all of it */
+            uint32_t entry_room;        /* of that, what an entry takes beside its name ... */
+            uint32_t id_room;           /* ... and beside its id; name and id take whole words of 4 bytes */
             bool plus;                  /* with attributes and ids */
             bool keep_atime;            /* as for READ */
         } dir;
@@ -199,7 +202,7 @@ struct store_op {
         struct { uint32_t len; } readlink;                              /* bytes in u.readlink.text, no NUL */
         struct { uint32_t done, skip; bool eof, in_pipe; } read;        /* the bytes read begin at u.read.data + skip */
         struct { uint32_t done; enum store_stability committed; } write;
-        struct { uint32_t entries; size_t used; bool eof; } dir;        /* used: bytes of buffer */
+        struct { uint32_t entries; size_t used, told; bool eof; } dir;  /* used: bytes of buffer; told: of u.dir.room */
         struct store_fs fs;
     } r;
 
@@ -218,6 +221,23 @@ struct store_op {
     } io;
     uint64_t private[12];               /* the store's own */
 };
+
+/* Of u.dir.room, what an entry takes; id_len 0: it has no id. */
+static inline size_t
+store_dir_tells(const struct store_op *op, size_t name_len, size_t id_len)
+{
+    size_t id = id_len > 0 ? op->u.dir.id_room + ((id_len + 3) & ~(size_t)3) : 0;
+
+    return op->u.dir.entry_room + ((name_len + 3) & ~(size_t)3) + id;
+}
+
+/* Whether a listing goes on with such an entry; the first one always is in it, or there would be no end. */
+static inline bool
+store_dir_has_room(const struct store_op *op, size_t name_len, size_t id_len)
+{
+    return op->u.dir.room == 0 || op->r.dir.entries == 0 ||
+           op->r.dir.told + store_dir_tells(op, name_len, id_len) <= op->u.dir.room;
+}
 
 /* How a store is built; see posix.h and memory.h for how to make one. */
 struct store_ops {

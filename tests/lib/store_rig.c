@@ -265,6 +265,22 @@ rig_readdir(struct rig *rig, const struct store_cred *cred, struct store_node *d
 }
 
 int
+rig_readdir_room(struct rig *rig, struct store_node *dir, uint64_t cookie, void *buffer, size_t size, size_t room)
+{
+    struct store_op *op = rig_op(rig, &rig_root);
+
+    op->u.dir.cookie = cookie;
+    op->u.dir.buffer = buffer;
+    op->u.dir.size = size;
+    op->u.dir.max_entries = UINT32_MAX;
+    op->u.dir.plus = true;
+    op->u.dir.room = room;
+    op->u.dir.entry_room = 10;
+    op->u.dir.id_room = 5;
+    return rig_finish(rig, store_readdir(dir, op));
+}
+
+int
 rig_fsstat(struct rig *rig, struct store_node *node)
 {
     return rig_finish(rig, store_fsstat(node, rig_op(rig, &rig_root)));

@@ -74,6 +74,8 @@ int rig_link(struct rig *rig, const struct store_cred *cred, struct store_node *
              const char *name);
 int rig_readdir(struct rig *rig, const struct store_cred *cred, struct store_node *dir, uint64_t cookie, void *buffer,
                 size_t size, uint32_t max_entries, bool plus);
+/* With attributes, for a caller who has room for so much, 10 bytes an entry beside names and ids, 5 for an id. */
+int rig_readdir_room(struct rig *rig, struct store_node *dir, uint64_t cookie, void *buffer, size_t size, size_t room);
 int rig_fsstat(struct rig *rig, struct store_node *node);
 int rig_commit(struct rig *rig, const struct store_cred *cred, struct store_node *node);
 

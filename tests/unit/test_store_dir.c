@@ -142,6 +142,54 @@ eof_is_true_with_the_last_entry(void **state)
     assert_true(!rig->call.op.r.dir.eof && rig->call.op.r.dir.entries == 4);
 }
 
+/* What the entries of a reply take, as rig_readdir_room() counts. */
+static size_t
+told(const void *buffer, uint32_t entries)
+{
+    const struct store_dirent *dirent = buffer;
+    size_t bytes = 0;
+
+    for (; entries > 0; entries--, dirent = rig_next_entry(dirent))
+        bytes += 10 + (dirent->name_len + 3) / 4 * 4 + (dirent->id.len > 0 ? 5 + (dirent->id.len + 3) / 4 * 4 : 0);
+    return bytes;
+}
+
+static void
+a_listing_ends_where_the_caller_has_no_room_for_more(void **state)
+{
+    static const size_t rooms[] = { 1, 40, 41, 100, 333, 1000, 100000 };
+    static _Alignas(8) char buffer[1 << 16];
+    struct rig *rig = *state;
+
+    make_numbered(rig, rig->dir, 60);
+    for (size_t i = 0; i < COUNT(rooms); i++) {
+        uint64_t cookie = 0;
+        unsigned seen = 0;
+        size_t largest = 0;
+
+        do {
+            const struct store_dirent *dirent = (const struct store_dirent *)buffer;
+            uint32_t entries;
+
+            assert_int_equal(rig_readdir_room(rig, rig->dir, cookie, buffer, sizeof(buffer), rooms[i]), 0);
+            entries = rig->call.op.r.dir.entries;
+            assert_true(entries > 0 || rig->call.op.r.dir.eof);
+            if (entries > 1)
+                assert_in_range(told(buffer, entries), 1, rooms[i]);
+            for (uint32_t n = 0; n < entries; n++, dirent = rig_next_entry(dirent)) {
+                size_t alone = told(dirent, 1);
+
+                cookie = dirent->cookie;
+                largest = alone > largest ? alone : largest;
+            }
+            seen += entries;
+            if (!rig->call.op.r.dir.eof && rooms[i] > 2 * largest)       /* no room is left for another entry */
+                assert_true(told(buffer, entries) + largest > rooms[i]);
+        } while (!rig->call.op.r.dir.eof);
+        assert_int_equal(seen, 62);
+    }
+}
+
 static void
 an_entry_too_large_for_the_buffer_is_left_for_the_next_call(void **state)
 {
@@ -261,6 +309,7 @@ static const struct CMUnitTest tests[] = {
     STORE_TEST(readdir_goes_on_behind_every_cookie),
     STORE_TEST(pages_of_any_size_list_every_name_once),
     STORE_TEST(eof_is_true_with_the_last_entry),
+    STORE_TEST(a_listing_ends_where_the_caller_has_no_room_for_more),
     STORE_TEST(an_entry_too_large_for_the_buffer_is_left_for_the_next_call),
     STORE_TEST(removing_all_that_was_listed_empties_the_directory),
     STORE_TEST(readdirplus_tells_what_lookup_and_getattr_tell),
