@@ -132,14 +132,14 @@ known_id(struct posix_store *ps, const struct stat *st, uint64_t birth_ns, struc
         return true;
     }
     pthread_mutex_lock(&shard->lock);
-    node = posix_find_ino_locked(shard, hash, st);
-    if (node != NULL) {
-        *id = node->id;
-    } else if (birth_ns != 0 && slot->ino == st->st_ino && slot->birth_ns == birth_ns && st->st_dev == ps->dev) {
+    if (birth_ns != 0 && slot->ino == st->st_ino && slot->birth_ns == birth_ns && st->st_dev == ps->dev) {
         id->len = slot->len;
         memcpy(id->bytes, slot->bytes, sizeof(slot->bytes));
     } else {
-        known = false;
+        node = posix_find_ino_locked(shard, hash, st);
+        known = node != NULL;
+        if (known)
+            *id = node->id;
     }
     pthread_mutex_unlock(&shard->lock);
     return known;
