@@ -17,7 +17,7 @@
 
 #include "xdr/wire.h"
 
-#define DRC_REPLY_MAX 320               /* bytes of results; longer ones are not kept */
+#define DRC_REPLY_MAX 312               /* bytes of results; longer ones are not kept. CREATE has 280 at most */
 #define DRC_KEEP_MS 120000              /* how long a reply is good for after it was last sent */
 
 struct call;

@@ -324,7 +324,7 @@ open_drc(struct server *server)
     const struct drc_config config = {
         .entries = server->settings.drc_entries,
         .hash = siphash,
-        .now_ms = server_now_ms,
+        .now_ms = server_coarse_ms,
     };
 
     return config.entries > 0 ? drc_new(&config, &server->drc) : 0;

@@ -75,6 +75,9 @@ int server_explain(int err, const char *what, char *error, size_t error_size);
 /* CLOCK_MONOTONIC in milliseconds. */
 uint64_t server_now_ms(void);
 
+/* The same a tick of the kernel's late, at most 10 ms, and many times faster. */
+uint64_t server_coarse_ms(void);
+
 /* Copy where exports come from. Returns 0 or -ENOMEM. */
 int server_source_init(struct source_copy *copy, const struct exports_source *from);
 void server_source_fini(struct source_copy *copy);
