@@ -3,8 +3,9 @@
  * asks and changes a running server.
  *
  * A line of JSON is a request, {"command":"exports show", ARGUMENT:TEXT...}, and gets one line back,
- * {"ok":true,"result":...} or {"ok":false,"error":"one line"}; control_commands.h has the commands. Root and the user
- * that the server runs as may send them. Everything happens on a thread of its own; workers never wait for it.
+ * {"ok":true,"result":...} or {"ok":false,"error":"why not"}; control_commands.h has the commands. Of exports check the
+ * error has a line for each mistake. Root and the user that the server runs as may send requests. Everything happens on
+ * a thread of its own; workers never wait for it.
  *
  * A file "control.lock" tells a live server's socket from one that was left behind: two servers cannot have one in the
  * same directory.

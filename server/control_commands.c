@@ -10,7 +10,7 @@
 #include "server/log.h"
 #include "server/text.h"
 
-#define ERROR_MAX SERVER_ERROR_MAX
+#define ERROR_MAX EXPORTS_ERROR_MAX
 #define HEAD_MAX 64
 #define HELP_INDENT 26
 #define SHOWN_MAX 64                                     /* bytes of a wrong word that are shown */
@@ -33,7 +33,8 @@ const struct control_command control_commands[] = {
     { "exports reload", .run = control_exports_reload, .print = control_print_loaded,
       .help = "Read the exports again; if there is a mistake in them, all stays as it was." },
     { "exports check", { { .name = "file", .file = true } }, control_exports_check, control_print_loaded,
-      .help = "Look for mistakes in a file of exports (or the *.exports of a directory) and change nothing." },
+      .help = "Tell the mistakes in a file of exports (or the *.exports of a directory), a line each, and change "
+              "nothing." },
     { "exports diff", { { .name = "file", .optional = true, .file = true } }, control_exports_diff, control_print_diff,
       .help = "Tell what would change for whom if this file were read instead of all files, or, without one, what a "
               "reload would change." },

@@ -26,7 +26,7 @@ struct control_command {
     struct control_argument arguments[CONTROL_ARGUMENTS_MAX + 1];
     /*
      * Do it: texts holds the arguments, NULL for those left out. Returns 0 and a result with one reference, or -errno
-     * with error, one line.
+     * with error, a line, or one for each mistake in a file.
      */
     int (*run)(struct server *server, const char *const *texts, json_t **result, char *error, size_t error_size);
     void (*print)(FILE *out, const json_t *result);     /* for people; NULL: there is nothing to tell */

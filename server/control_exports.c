@@ -151,7 +151,7 @@ control_exports_remove(struct server *server, const char *const *texts, json_t *
 int
 control_exports_check(struct server *server, const char *const *texts, json_t **result, char *error, size_t error_size)
 {
-    const struct exports_source source = { .files = texts, .nfiles = 1 };
+    const struct exports_source source = { .files = texts, .nfiles = 1, .all_mistakes = true };
     struct exports *set;
     int err = exports_parse(&source, &set, error, error_size);
 

@@ -43,6 +43,17 @@ complain(int status, const char *what, const char *why)
     return status;
 }
 
+/* A line for each of the server's. */
+static int
+complain_all(int status, const char *lines)
+{
+    for (size_t len; lines != NULL && *lines != '\0'; lines += len + (lines[len] == '\n')) {
+        len = strcspn(lines, "\n");
+        fprintf(stderr, "ringnfsctl: %.*s\n", (int)len, lines);
+    }
+    return status;
+}
+
 static void
 print_help(void)
 {
@@ -169,7 +180,7 @@ ask(const struct ctl *ctl, int fd, json_t **result)
     else if ((answer = json_loadf(stream, JSON_DISABLE_EOF_CHECK, NULL)) == NULL)
         status = complain(EXIT_NO_SERVER, "the server has gone away without an answer", NULL);
     else if (!json_is_true(json_object_get(answer, "ok")))
-        complain(status, json_string_value(json_object_get(answer, "error")), NULL);
+        complain_all(status, json_string_value(json_object_get(answer, "error")));
     else
         status = EXIT_SUCCESS;
     if (status == EXIT_SUCCESS)

@@ -20,6 +20,9 @@
 #include "storage/store.h"
 
 #define EXPORTS_PATH_MAX 1024           /* bytes; MNTPATHLEN: no client could ask for a longer one */
+#define EXPORTS_MISTAKES_MAX 20         /* that are told at once */
+#define EXPORTS_MISTAKE_MAX 1024        /* bytes of a line that tells one */
+#define EXPORTS_ERROR_MAX ((EXPORTS_MISTAKES_MAX + 1) * EXPORTS_MISTAKE_MAX)
 #define EXPORT_FLAVORS_MAX 5            /* none, sys, krb5, krb5i, krb5p */
 
 /* What may differ from one security flavour to another. */
@@ -128,6 +131,7 @@ struct exports_source {
     size_t nremoved;
     const char *const *added;
     size_t nadded;
+    bool all_mistakes;                  /* are told, a line each, not only the first (error: EXPORTS_ERROR_MAX bytes) */
 };
 
 /*

@@ -215,7 +215,7 @@ drop_twins(struct exports_builder *builder, struct placed_client *clients, size_
         bool twin = kept > 0 && access_compare(&clients[kept - 1].client, &clients[i].client) == 0;
 
         if (twin && err == 0)
-            err = check_twin(builder, &clients[kept - 1], &clients[i]);
+            err = exports_report_go_on(&builder->report, check_twin(builder, &clients[kept - 1], &clients[i]));
         if (twin)
             exports_free_client(&clients[i].client);
         else
@@ -248,6 +248,18 @@ take_clients(struct exports_builder *builder, struct export *export, struct plac
     return 0;
 }
 
+/* The clients of one of an export's entries; first: what it has to agree with. */
+static int
+add_entry(struct exports_builder *builder, const struct export_entry *first, const struct export_entry *entry,
+          struct placed_client *clients, size_t *count)
+{
+    int err = check_entry(builder, entry);
+
+    if (err == 0)
+        err = check_agreement(builder, first, entry);
+    return err == 0 ? expand_client(builder, entry, clients, count) : err;
+}
+
 static int
 add_clients(struct exports_builder *builder, struct export *export, const struct export_entry *const *entries,
             size_t count)
@@ -258,13 +270,8 @@ add_clients(struct exports_builder *builder, struct export *export, const struct
 
     if (clients == NULL)
         return exports_out_of_memory(builder);
-    for (i = 0; i < count && err == 0; i++) {
-        err = check_entry(builder, entries[i]);
-        if (err == 0)
-            err = check_agreement(builder, entries[0], entries[i]);
-        if (err == 0)
-            err = expand_client(builder, entries[i], clients, &nclients);
-    }
+    for (i = 0; i < count && err == 0; i++)
+        err = exports_report_go_on(&builder->report, add_entry(builder, entries[0], entries[i], clients, &nclients));
     if (err == 0)
         err = drop_twins(builder, clients, &nclients);
     if (err == 0)
@@ -310,7 +317,7 @@ gather(struct exports_builder *builder)
     for (i = 0; i < count && err == 0; i = j) {
         for (j = i + 1; j < count && strcmp(sorted[i]->path, sorted[j]->path) == 0; j++)
             continue;
-        err = add_export(builder, sorted + i, j - i);
+        err = exports_report_go_on(&builder->report, add_export(builder, sorted + i, j - i));
     }
     free(sorted);
     return err;
@@ -367,15 +374,16 @@ exports_sort_ids(struct exports_builder *builder)
     struct exports *set = builder->set;
     struct id_row *ids = set->private->ids;
     size_t count = 0, i;
+    int err = 0;
 
     for (i = 0; i < set->total; i++)
         if (set->list[i].store != NULL || set->private->first[i]->rights.has_fsid)
             ids[count++] = (struct id_row){ set->list[i].id, i };
     qsort(ids, count, sizeof(*ids), compare_ids);
-    for (i = 1; i < count; i++)
+    for (i = 1; i < count && err == 0; i++)
         if (ids[i].id == ids[i - 1].id)
-            return refuse_same_id(builder, ids[i - 1].export, ids[i].export);
-    return 0;
+            err = exports_report_go_on(&builder->report, refuse_same_id(builder, ids[i - 1].export, ids[i].export));
+    return err == 0 ? builder->report.err : err;
 }
 
 /* The ids that need no store. */
@@ -403,11 +411,9 @@ build(struct exports_builder *builder)
 }
 
 static int
-begin(struct exports_builder *builder, struct exports_lines *lines, char *error, size_t error_size)
+begin(struct exports_builder *builder, struct exports_lines *lines, bool all, char *error, size_t error_size)
 {
-    error[0] = '\0';
-    builder->report.error = error;
-    builder->report.error_size = error_size;
+    exports_report_init(&builder->report, all, error, error_size);
     builder->set = exports_new(0);
     if (builder->set == NULL || lines == NULL)
         return exports_out_of_memory(builder);
@@ -420,7 +426,7 @@ int
 exports_build(struct exports_builder *builder, const struct exports_source *source, char *error, size_t error_size)
 {
     struct exports_lines *lines = calloc(1, sizeof(*lines));
-    int err = begin(builder, lines, error, error_size);
+    int err = begin(builder, lines, source->all_mistakes, error, error_size);
 
     if (err < 0)
         free(lines);
@@ -432,7 +438,7 @@ exports_build(struct exports_builder *builder, const struct exports_source *sour
 int
 exports_build_again(struct exports_builder *builder, char *error, size_t error_size)
 {
-    int err = begin(builder, builder->old->private->lines, error, error_size);
+    int err = begin(builder, builder->old->private->lines, false, error, error_size);
 
     return err == 0 ? build(builder) : err;
 }

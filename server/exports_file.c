@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,7 @@
 #include "server/log.h"
 
 #define SHOWN_MAX 128                                    /* bytes of a wrong word that are shown */
-#define TEXT_MAX 512                                     /* bytes of a message without its place */
+#define TEXT_MAX 512                                     /* bytes of what is wrong with an option */
 
 static const char memory_prefix[] = "memory:";
 
@@ -49,48 +48,8 @@ struct export_line {
     struct export_place defaults_place;
     size_t clients;
     const char *bare;                                    /* the last client, if it had no options */
+    bool spoiled;                                        /* by a mistake that all clients from here on share */
 };
-
-static void
-print_placed(char *out, size_t size, const struct export_place *place, const char *text)
-{
-    if (place->line == 0)
-        snprintf(out, size, "%s: %s", place->file, text);
-    else
-        snprintf(out, size, "%s:%u:%u: %s", place->file, place->line, place->column, text);
-}
-
-int
-exports_report_error(struct exports_report *report, const struct export_place *place, int err, const char *format, ...)
-{
-    char text[TEXT_MAX];
-    va_list args;
-
-    if (report->error_size == 0 || report->error[0] != '\0')
-        return err;
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    print_placed(report->error, report->error_size, place, text);
-    return err;
-}
-
-void
-exports_report_warning(struct exports_report *report, const struct export_place *place, const char *format, ...)
-{
-    size_t used = strlen(report->warnings);
-    char text[TEXT_MAX];
-    va_list args;
-
-    if (used > 0 && used + 2 < sizeof(report->warnings)) {
-        strcpy(report->warnings + used, "; ");
-        used += 2;
-    }
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    print_placed(report->warnings + used, sizeof(report->warnings) - used, place, text);
-}
 
 static struct export_place
 place_of(const struct reader *reader, const struct spelled *byte)
@@ -326,16 +285,16 @@ read_path(struct reader *reader, struct export_line *line)
     return 0;
 }
 
-/* Apply the options in token[from..to), between commas. */
+/* Apply the options in token[from..to), between commas. Returns the error of the first that is wrong. */
 static int
 read_options(struct reader *reader, size_t from, size_t to, struct export_rights *rights)
 {
     char error[TEXT_MAX];
     size_t end;
-    int err = 0;
+    int err = 0, one;
 
     export_options_begin(rights);
-    for (; from < to && err == 0; from = end + 1) {
+    for (; from < to && exports_report_go_on(reader->report, err) == 0; from = end + 1) {
         struct export_place place = place_of(reader, &reader->token[from]);
         char *option;
 
@@ -347,9 +306,11 @@ read_options(struct reader *reader, size_t from, size_t to, struct export_rights
         option = copy_bytes(reader, from, end);
         if (option == NULL)
             return out_of_memory(reader);
-        err = export_option_apply(rights, option, error, sizeof(error));
-        if (err < 0)
-            exports_report_error(reader->report, &place, err, "%s", error);
+        one = export_option_apply(rights, option, error, sizeof(error));
+        if (one < 0)
+            exports_report_error(reader->report, &place, one, "%s", error);
+        if (err == 0)
+            err = one;
         free(option);
     }
     return err;
@@ -442,28 +403,52 @@ read_client(struct reader *reader, struct export_line *line)
     return read_options(reader, open + 1, close, &entry->rights);
 }
 
-/* A path, then clients and default options in any order; no client at all is everyone. */
+static void
+entry_fini(struct export_entry *entry)
+{
+    free(entry->path);
+    free(entry->client);
+    export_rights_fini(&entry->rights);
+}
+
+/* A client, or default options. A client with a mistake is not kept: what it says is not compared with anything. */
+static int
+read_word(struct reader *reader, struct export_line *line)
+{
+    bool defaults = reader->token_len > 0 && reader->token[0].byte == '-' && !reader->token[0].literal;
+    struct export_entries *entries = reader->entries;
+    size_t before = entries->count;
+    int err = defaults ? read_defaults(reader, line) : read_client(reader, line);
+
+    line->spoiled = line->spoiled || (defaults && err < 0);
+    if (entries->count > before && (err < 0 || line->spoiled)) {
+        entry_fini(&entries->list[--entries->count]);
+        line->bare = NULL;
+    }
+    return err;
+}
+
+/*
+ * A path, then clients and default options in any order; no client at all is everyone. Returns the error of the first
+ * mistake.
+ */
 static int
 parse_line(struct reader *reader, struct export_line *line)
 {
     struct export_entry *entry;
-    int found = read_token(reader), err;
+    int found = read_token(reader), err, one;
 
     if (found <= 0)
         return found;
     err = read_path(reader, line);
-    if (err < 0)
-        return err;
-    while ((found = read_token(reader)) > 0) {
-        if (reader->token_len > 0 && reader->token[0].byte == '-' && !reader->token[0].literal)
-            err = read_defaults(reader, line);
-        else
-            err = read_client(reader, line);
-        if (err < 0)
-            return err;
+    line->spoiled = err < 0;
+    while (exports_report_go_on(reader->report, err) == 0 && (found = read_token(reader)) > 0) {
+        one = read_word(reader, line);
+        if (err == 0)
+            err = one;
     }
-    if (found < 0)
-        return found;
+    if (err < 0 || found < 0)
+        return err < 0 ? err : found;
     if (line->clients == 0)
         return add_client(reader, line, 0, &entry);
     if (line->defaults_unused)
@@ -490,7 +475,7 @@ read_stream(FILE *stream, const char *file, unsigned first_line, struct export_e
         struct export_line line = { .path = NULL };
 
         export_rights_init(&line.defaults);
-        err = parse_line(&reader, &line);
+        err = exports_report_go_on(report, parse_line(&reader, &line));
         export_rights_fini(&line.defaults);
         free(line.path);
     }
@@ -553,7 +538,7 @@ read_directory(const char *path, struct export_entries *entries, struct exports_
         char *file = err == 0 ? keep_file_name(entries, path, names[i]->d_name) : NULL;
 
         if (file != NULL)
-            err = read_file(file, entries, report);
+            err = exports_report_go_on(report, read_file(file, entries, report));
         else if (err == 0)
             err = exports_report_error(report, &place, -ENOMEM, "out of memory");
         free(names[i]);
@@ -582,6 +567,7 @@ read_single_line(const char *text, const char *from, unsigned number, struct exp
 {
     struct export_place place = { .file = from, .line = number, .column = 1 };
     size_t before = entries->count;
+    unsigned told = report->told;
     FILE *stream;
     int err;
 
@@ -594,7 +580,7 @@ read_single_line(const char *text, const char *from, unsigned number, struct exp
     }
     err = read_stream(stream, place.file, number, entries, report);
     fclose(stream);
-    if (err == 0 && entries->count == before)
+    if (err == 0 && entries->count == before && report->told == told)
         return exports_report_error(report, &place, -EINVAL, "no path in this line");
     return err;
 }
@@ -608,14 +594,6 @@ is_removed(const struct exports_source *source, const char *path)
         if (strcmp(source->removed[i], path) == 0)
             return true;
     return false;
-}
-
-static void
-entry_fini(struct export_entry *entry)
-{
-    free(entry->path);
-    free(entry->client);
-    export_rights_fini(&entry->rights);
 }
 
 static void
@@ -639,13 +617,15 @@ exports_read(const struct exports_source *source, struct export_entries *entries
     int err = 0;
 
     for (i = 0; i < source->nfiles && err == 0; i++)
-        err = read_file_or_directory(source->files[i], entries, report);
+        err = exports_report_go_on(report, read_file_or_directory(source->files[i], entries, report));
     for (i = 0; i < source->nlines && err == 0; i++)
-        err = read_single_line(source->lines[i], "--export", (unsigned)i + 1, entries, report);
+        err = exports_report_go_on(report, read_single_line(source->lines[i], "--export", (unsigned)i + 1, entries,
+                                                            report));
     if (err == 0)
         drop_removed(source, entries);
     for (i = 0; i < source->nadded && err == 0; i++)
-        err = read_single_line(source->added[i], "exports add", (unsigned)i + 1, entries, report);
+        err = exports_report_go_on(report, read_single_line(source->added[i], "exports add", (unsigned)i + 1, entries,
+                                                            report));
     return err;
 }
 

@@ -12,30 +12,9 @@
 #include <stddef.h>
 
 #include "server/exports.h"
+#include "server/exports_report.h"
 
 #define EXPORTS_LINE_MAX (64 << 10)     /* bytes of a line, with those that continue it */
-
-/*
- * Where something is written; file is "--export" for a line of the command line, "exports add" for one that was added
- * since, and line then says which.
- */
-struct export_place {
-    const char *file;
-    unsigned line, column;              /* from 1 */
-};
-
-/* What is told: the first mistake, or warnings. */
-struct exports_report {
-    char *error;
-    size_t error_size;
-    char warnings[1024];                /* joined by "; " */
-};
-
-/* Set the error, unless there is one already: "FILE:LINE:COLUMN: text". Returns err. */
-int exports_report_error(struct exports_report *report, const struct export_place *place, int err,
-                         const char *format, ...) __attribute__((format(printf, 4, 5)));
-void exports_report_warning(struct exports_report *report, const struct export_place *place, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 
 /* One client of one export, as written. */
 struct export_entry {
@@ -55,8 +34,9 @@ struct export_entries {
 
 /*
  * Append what all files and lines of a source say. A file that is a directory stands for the "*.exports" in it, in
- * order; one that ends in '/' may be missing. Returns 0 or -errno, -EINVAL for a mistake; entries are to be freed in
- * both cases.
+ * order; one that ends in '/' may be missing. Returns 0, or -errno when nothing more is to be done, -EINVAL for a mistake;
+ * when all mistakes are told, entries are those without one, report->err tells of the others, and only a file with a NUL
+ * byte or too long a line is not read to its end. Entries are to be freed in all cases.
  */
 int exports_read(const struct exports_source *source, struct export_entries *entries, struct exports_report *report);
 void export_entries_fini(struct export_entries *entries);

@@ -198,17 +198,18 @@ static int
 find_dirs(struct exports_builder *builder)
 {
     struct exports *set = builder->set;
+    int err = 0;
 
-    for (size_t i = 0; i < set->count; i++) {
+    for (size_t i = 0; i < set->count && err == 0; i++) {
         struct export *export = &set->list[i];
 
         if (export->memory)
             continue;
         export->dir = realpath(written_dir(set->private->first[i]), NULL);
         if (export->dir == NULL)
-            return refuse_dir(builder, set->private->first[i], -errno);
+            err = exports_report_go_on(&builder->report, refuse_dir(builder, set->private->first[i], -errno));
     }
-    return 0;
+    return err == 0 ? builder->report.err : err;
 }
 
 static void
@@ -316,7 +317,9 @@ open_all(struct exports_builder *builder)
     if (err == 0)
         builder->set->private->mounted = exports_digest_mounts(builder->set, &table);
     for (size_t i = 0; err == 0 && i < builder->set->count; i++)
-        err = open_export(builder, i);
+        err = exports_report_go_on(&builder->report, open_export(builder, i));
+    if (err == 0)
+        err = builder->report.err;
     if (err == 0)
         err = exports_add_mounts(builder, &table);
     exports_free_mounts(&table);

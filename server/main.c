@@ -236,17 +236,28 @@ run(struct options *options, const struct log *log, int daemon)
     return err < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/* A line of the log for each one; returns the exit status. */
+static int
+tell_mistakes(const struct log *log, int err, const char *lines)
+{
+    for (size_t len; *lines != '\0'; lines += len + (lines[len] == '\n')) {
+        len = strcspn(lines, "\n");
+        log_error(log, "%.*s", (int)len, lines);
+    }
+    return exit_status(err);
+}
+
 static int
 serve(struct options *options, const struct log *log)
 {
     struct exports_source source = options_exports(options);
-    char error[ERROR_MAX];
-    int daemon = -1, err = exports_check(&source, error, sizeof(error));
+    char error[EXPORTS_ERROR_MAX];
+    int daemon = -1, err;
 
-    if (err < 0) {
-        log_error(log, "%s", error);
-        return exit_status(err);
-    }
+    source.all_mistakes = true;
+    err = exports_check(&source, error, sizeof(error));
+    if (err < 0)
+        return tell_mistakes(log, err, error);
     if (!options->foreground) {
         daemon = daemon_begin();
         if (daemon < 0) {
@@ -262,15 +273,17 @@ check(const struct options *options, const struct log *log)
 {
     struct exports_source source = options_exports(options);
     struct exports *set = NULL;
-    char error[ERROR_MAX];
-    int err = exports_load(&source, &options->settings, NULL, &set, error, sizeof(error));
+    char error[EXPORTS_ERROR_MAX];
+    int err;
 
+    source.all_mistakes = true;
+    err = exports_load(&source, &options->settings, NULL, &set, error, sizeof(error));
     if (err < 0)
-        log_error(log, "%s", error);
-    else if (error[0] != '\0')
+        return tell_mistakes(log, err, error);
+    if (error[0] != '\0')
         log_warn(log, "%s", error);
     exports_put(set);
-    return err < 0 ? exit_status(err) : EXIT_SUCCESS;
+    return EXIT_SUCCESS;
 }
 
 static int

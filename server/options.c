@@ -70,7 +70,8 @@ static const struct option_row rows[] = {
               "ends. With the number it is noticed even if that process has ended before the server could look. It "
               "stays in the foreground." },
     { "check", '\0', NULL, KIND_ACTION, .action = ACTION_CHECK,
-      .help = "Check settings and exports, then end: 0 if they are good, 1 or 2 as at a start." },
+      .help = "Check settings and exports, tell all mistakes in the exports, a line each, and end: 0 if there are none, 1 or "
+              "2 as at a start." },
     { "help", 'h', NULL, KIND_ACTION, .action = ACTION_HELP, .help = "Print this." },
     { "help-settings", '\0', NULL, KIND_ACTION, .action = ACTION_HELP_SETTINGS, .help = "Print all settings." },
     { "help-exports", '\0', NULL, KIND_ACTION, .action = ACTION_HELP_EXPORTS, .help = "Print all export options." },

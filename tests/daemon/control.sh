@@ -86,6 +86,17 @@ case_a_broken_file_changes_nothing_and_is_named() {
     grep -q "stay as they were.*frob" "$scratch/server.log" || fail "not logged: $(<"$scratch/server.log")"
 }
 
+case_check_tells_all_mistakes_of_a_file() {
+    local status=0
+    start_with_file
+    printf 'a *\n%s *(rw,frob,nohide=1)\n' "$scratch/one" >"$scratch/new"
+    ctl exports check "$scratch/new" 2>"$scratch/said" || status=$?
+    ((status == 1)) || fail "status $status"
+    [[ $(sed -E 's/[^ ]*new:([0-9]+):[0-9]+:/\1/' "$scratch/said") == "ringnfsctl: 1 a is not an absolute path
+ringnfsctl: 2 unknown option frob
+ringnfsctl: 2 option nohide takes no value" ]] || fail "$(<"$scratch/said")"
+}
+
 case_calls_go_on_over_reloads() {
     local handle load i
     start_with_file

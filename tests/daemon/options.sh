@@ -95,6 +95,13 @@ case_check_accepts_what_is_right_and_starts_nothing() {
 
 case_check_refuses_what_is_wrong() { refuses 2 frob --check -p 0 -e "$scratch *(frob)"; }
 
+case_check_tells_all_mistakes() {
+    local status=0
+    "$RINGNFSD" --check -p 0 -e "$scratch *(frob)" -e "nowhere *" -e "memory:/a *(rtmax=1)" 2>"$scratch/said" || status=$?
+    ((status == 2)) || fail "status $status"
+    [[ $(grep -c 'export:[123]:[0-9]*: ' "$scratch/said") == 3 && $(wc -l <"$scratch/said") == 3 ]] || fail "$(<"$scratch/said")"
+}
+
 case_check_works_beside_a_running_server() {
     start_server -e "$(export_scratch)" || fail "does not start"
     timeout 10 "$RINGNFSD" --check --set state_dir="$scratch/state" -p "$nfs_port" -e "$(export_scratch)" || fail "status $?"

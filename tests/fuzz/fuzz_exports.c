@@ -26,19 +26,52 @@ require(int holds, const char *what, const char *error)
     abort();
 }
 
+/* A line of printable text that begins with the file; returns its length. */
+static size_t
+check_line(const char *error, const char *file)
+{
+    size_t i;
+
+    for (i = 0; error[i] != '\0' && error[i] != '\n'; i++)
+        require(error[i] >= ' ' && error[i] < 0x7f, "bytes that are not fit to be read", error);
+    require(i == 0 || strncmp(error, file, strlen(file)) == 0 || strncmp(error, "exports: ", 9) == 0,
+            "no file in front", error);
+    return i;
+}
+
+/* All mistakes: there are some if and only if there is a first one, which is among them. */
+static void
+check_all(const struct exports_source *source, const char *file, int first_err, const char *first)
+{
+    static char all[EXPORTS_ERROR_MAX];
+    struct exports_source telling = *source;
+    unsigned lines = 0;
+    int err;
+
+    telling.all_mistakes = true;
+    err = exports_check(&telling, all, sizeof(all));
+    require((err == 0) == (first_err == 0), "one by one there are others", all);
+    if (err == 0)
+        return;
+    require(strstr(all, first) != NULL, "the first is missing", all);
+    for (const char *line = all; *line != '\0'; line += *line == '\n') {
+        line += check_line(line, file);
+        lines++;
+    }
+    require(lines <= EXPORTS_MISTAKES_MAX + 1, "more lines than there may be", all);
+}
+
 /* One line of printable text that begins with the file. */
 static void
 check(const struct exports_source *source, const char *file)
 {
     char error[ERROR_MAX], again[ERROR_MAX];
     int err = exports_check(source, error, sizeof(error));
-    size_t i;
+    size_t i = check_line(error, file);
 
-    for (i = 0; error[i] != '\0'; i++)
-        require(error[i] >= ' ' && error[i] < 0x7f, "bytes that are not fit to be read", error);
-    require(i == 0 || strncmp(error, file, strlen(file)) == 0 || strncmp(error, "exports: ", 9) == 0,
-            "no file in front", error);
+    require(error[i] == '\0', "more than a line", error);
     require(err == 0 || i > 0, "refused without a word", error);
+    check_all(source, file, err, error);
     require(err <= 0, "a strange result", error);
     require(exports_check(source, again, sizeof(again)) == err, "not the same twice", again);
     require(strcmp(error, again) == 0, "not the same twice", again);

@@ -358,6 +358,22 @@ check_tells_the_place_of_a_mistake(void **state)
 }
 
 static void
+check_tells_all_mistakes_of_a_file(void **state)
+{
+    struct ctl_rig *rig = *state;
+    char file[PATH_MAX + 32];
+    const char *error;
+
+    ctl_write_exports(rig, file, "/a *(frob)\nb *\n/c *(ro)\n/d 10.0.0.0/33\n");
+    assert_false(ctl_command(rig, "exports check", "file", file, NULL));
+    error = ctl_text(rig->answer, "error");
+    assert_non_null(strstr(error, "exports:1:6: unknown option frob\n"));
+    assert_non_null(strstr(error, "exports:2:1: b is not an absolute path\n"));
+    assert_non_null(strstr(error, "exports:4:4: "));
+    assert_null(strstr(error, "exports:3:"));
+}
+
+static void
 diff_tells_what_would_change_for_whom(void **state)
 {
     struct ctl_rig *rig = *state;
@@ -410,6 +426,7 @@ main(void)
         CTL_TEST(changes_hold_from_the_next_call_on),
         CTL_TEST(a_bad_line_changes_nothing_and_says_where),
         CTL_TEST(check_tells_the_place_of_a_mistake),
+        CTL_TEST(check_tells_all_mistakes_of_a_file),
         CTL_TEST(diff_tells_what_would_change_for_whom),
     };
 

@@ -304,6 +304,122 @@ a_path_that_no_client_could_ask_for_is_refused(void **state)
     exports_put(set);
 }
 
+/* What exports_check() says of a file when it is to tell all, with '|' between the lines. */
+static void
+check_all_mistakes(const char *text, const char *want)
+{
+    static const char *const files[] = { "exports" };
+    static char error[EXPORTS_ERROR_MAX];
+    const struct exports_source source = { .files = files, .nfiles = 1, .all_mistakes = true };
+    int err;
+
+    exp_write_file(files[0], text, strlen(text));
+    err = exports_check(&source, error, sizeof(error));
+    for (char *newline = error; (newline = strchr(newline, '\n')) != NULL;)
+        *newline = '|';
+    if (strcmp(error, want) != 0)
+        fail_msg("%s\n   gives %s\n   not   %s", text, error, want);
+    assert_int_equal(err, *want == '\0' ? 0 : -EINVAL);
+}
+
+static void
+all_mistakes_of_a_file_are_told_in_the_order_of_their_places(void **state)
+{
+    static const struct { const char *text, *want; } rows[] = {
+        { "memory:/a *(rw)\nmemory:/b *", "" },
+        { "memory:/a *(frob,rw,rtmax=1)\nb *(frab)",
+          "exports:1:13: unknown option frob|exports:1:21: rtmax: 1 is out of range (4K to 4M)|"
+          "exports:2:1: b is not an absolute path|exports:2:5: unknown option frab" },
+        /* What is found when lines are compared comes in its place. */
+        { "memory:/a 10.0.0.1 10.0.0.1(rw)\nmemory:/b *(frob)\nmemory:/c *(fsid=1)\nmemory:/d *(fsid=1)",
+          "exports:1:20: 10.0.0.1 has other options at exports:1:11|exports:2:13: unknown option frob|"
+          "exports:4:11: /d has the fsid of /c at exports:3:11" },
+        { "memory:/a *(frob)\nmemory:/b 10.0.0.0/33 * *(rw)",
+          "exports:1:13: unknown option frob|exports:2:11: 33 is not a prefix length (0 to 32)|"
+          "exports:2:25: * has other options at exports:2:23" },
+        /* A mistake is told once: what it spoils is not compared with the rest. */
+        { "memory:/a *(rw,frob)\nmemory:/a *(ro)", "exports:1:16: unknown option frob" },
+        { "memory:/a *rw)\nmemory:/a *(ro)", "exports:1:14: a ')' without its '('" },
+        { "memory:/a -frob 10.0.0.1 *(rw)\nmemory:/a 10.0.0.1(rw)", "exports:1:12: unknown option frob" },
+        { "b 10.0.0.1 10.0.0.1(rw) -rw", "exports:1:1: b is not an absolute path" },
+        /* The rest of a line that cannot be taken apart means nothing. */
+        { "memory:/a \"*(frob)\nmemory:/b *(frab)",
+          "exports:1:11: this quote is not closed|exports:2:13: unknown option frab" },
+        { "memory:/a 10.0.0.1(frob) \\\n  *(frab)", "exports:1:20: unknown option frob|exports:2:5: unknown option frab" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++)
+        check_all_mistakes(rows[i].text, rows[i].want);
+}
+
+static void
+no_more_than_twenty_mistakes_are_told(void **state)
+{
+    char text[22 * 24] = "", want[22 * 64] = "";
+
+    (void)state;
+    for (unsigned i = 1; i <= EXPORTS_MISTAKES_MAX + 1; i++) {
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "memory:/%02u *(frob)\n", i);
+        if (i <= EXPORTS_MISTAKES_MAX)
+            snprintf(want + strlen(want), sizeof(want) - strlen(want), "exports:%u:14: unknown option frob|", i);
+    }
+    strcat(want, "exports: no more than these 20 mistakes are told");
+    check_all_mistakes(text, want);
+}
+
+static void
+mistakes_that_do_not_fit_are_left_out(void **state)
+{
+    static const char *const files[] = { "exports" };
+    const struct exports_source source = { .files = files, .nfiles = 1, .all_mistakes = true };
+    static const char text[] = "memory:/a *(frob)\nmemory:/b *(frobnicate)\n";
+    static const char first[] = "exports:1:13: unknown option frob", second[] = "\nexports:2:13: unknown option frobnicate";
+    char error[sizeof(first) + sizeof(second)];
+
+    (void)state;
+    exp_write_file(files[0], text, strlen(text));
+    assert_int_equal(exports_check(&source, error, strlen(first) + strlen(second) + 1), -EINVAL);
+    assert_memory_equal(error, first, strlen(first));
+    assert_string_equal(error + strlen(first), second);
+    assert_int_equal(exports_check(&source, error, strlen(first) + strlen(second)), -EINVAL);
+    assert_string_equal(error, first);
+    assert_int_equal(exports_check(&source, error, strlen(first)), -EINVAL);
+    assert_string_equal(error, "exports:1:13: unknown option fro");
+}
+
+static void
+all_mistakes_of_all_files_are_told(void **state)
+{
+    static const char *const files[] = { "missing", "one", "two" };
+    const struct exports_source source = { .files = files, .nfiles = 3, .all_mistakes = true };
+    char error[EXPORTS_ERROR_MAX];
+
+    (void)state;
+    exp_write_file("one", "memory:/a\0\nb *\n", 14);
+    exp_write_file("two", "memory:/a *(frob)\n", 18);
+    assert_int_equal(exports_check(&source, error, sizeof(error)), -ENOENT);
+    assert_string_equal(error, "missing: No such file or directory\none:1:10: a NUL byte\n"
+                               "two:1:13: unknown option frob");
+}
+
+static void
+all_directories_that_are_missing_are_told(void **state)
+{
+    static const char *const lines[] = { "/nowhere *(rw)", "/proc *", "/x *(path=/neither)" };
+    const struct exports_source source = { .lines = lines, .nlines = 3, .all_mistakes = true };
+    char error[EXPORTS_ERROR_MAX];
+    struct settings settings;
+    struct exports *set;
+
+    (void)state;
+    settings_init(&settings);
+    assert_int_equal(exports_load(&source, &settings, NULL, &set, error, sizeof(error)), -ENOENT);
+    assert_string_equal(error, "--export:1:1: /nowhere: No such file or directory\n"
+                               "--export:3:4: /neither: No such file or directory");
+    settings_fini(&settings);
+}
+
 static void
 lines_of_the_command_line_are_told_by_their_number(void **state)
 {
@@ -379,6 +495,11 @@ main(void)
         cmocka_unit_test(a_nul_byte_is_refused),
         cmocka_unit_test(a_line_of_ten_megabytes_is_refused),
         cmocka_unit_test(a_path_that_no_client_could_ask_for_is_refused),
+        cmocka_unit_test(all_mistakes_of_a_file_are_told_in_the_order_of_their_places),
+        cmocka_unit_test(no_more_than_twenty_mistakes_are_told),
+        cmocka_unit_test(mistakes_that_do_not_fit_are_left_out),
+        cmocka_unit_test(all_mistakes_of_all_files_are_told),
+        cmocka_unit_test(all_directories_that_are_missing_are_told),
         cmocka_unit_test(lines_of_the_command_line_are_told_by_their_number),
         cmocka_unit_test(checking_opens_no_directory),
         cmocka_unit_test(a_file_that_cannot_be_read_is_named),
