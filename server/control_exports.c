@@ -210,17 +210,68 @@ compare_clients(const struct export *old, const struct export *new)
     return changes;
 }
 
+/* The clients of an export that another has as well, in the order in which they count. Returns how many. */
+static size_t
+find_common(const struct export *export, const struct export *other, const struct export_client **common)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < export->nclients; i++)
+        if (find_client(other, &export->clients[i]) != NULL)
+            common[count++] = &export->clients[i];
+    return count;
+}
+
+static json_t *
+spell_clients(const struct export_client *const *clients, size_t count)
+{
+    json_t *names = json_array();
+
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(names, spell("", clients[i]->text));
+    return names;
+}
+
+/*
+ * The first client that fits counts, so their order is a change as well: those of both exports from the first to the last
+ * that is in another place. NULL when there is none, or memory is short.
+ */
+static json_t *
+compare_order(const struct export *old, const struct export *new)
+{
+    const struct export_client **before = calloc(old->nclients + 1, sizeof(*before));
+    const struct export_client **after = calloc(new->nclients + 1, sizeof(*after));
+    json_t *order = NULL;
+    size_t count, first = 0;
+
+    if (before != NULL && after != NULL) {
+        count = find_common(old, new, before);
+        find_common(new, old, after);
+        while (first < count && access_compare(before[first], after[first]) == 0)
+            first++;
+        while (count > first && access_compare(before[count - 1], after[count - 1]) == 0)
+            count--;
+        if (first < count)
+            order = json_pack("{s:o, s:o}", "old", spell_clients(before + first, count - first), "new",
+                              spell_clients(after + first, count - first));
+    }
+    free(before);
+    free(after);
+    return order;
+}
+
 static void
 compare_export(json_t *changes, const struct export *old, const struct export *new)
 {
     json_t *clients = compare_clients(old, new);
+    json_t *order = old != NULL && new != NULL ? compare_order(old, new) : NULL;
 
-    if (old != NULL && new != NULL && json_array_size(clients) == 0) {
+    if (old != NULL && new != NULL && json_array_size(clients) == 0 && order == NULL) {
         json_decref(clients);
         return;
     }
-    json_array_append_new(changes, json_pack("{s:o, s:s, s:o}", "path", spell_path(new != NULL ? new : old), "change",
-                                             change_name(old, new), "clients", clients));
+    json_array_append_new(changes, json_pack("{s:o, s:s, s:o, s:o*}", "path", spell_path(new != NULL ? new : old),
+                                             "change", change_name(old, new), "clients", clients, "order", order));
 }
 
 /* By name; what was a directory and is in memory now is another export. */

@@ -219,15 +219,40 @@ print_change(FILE *out, const char *path, const json_t *change)
     }
 }
 
+static void
+print_names(FILE *out, const json_t *names)
+{
+    const json_t *name;
+    size_t i;
+
+    json_array_foreach(names, i, name)
+        fprintf(out, " %s", json_string_value(name));
+}
+
+/* The clients of an export that are tried in another order. */
+static void
+print_order(FILE *out, const char *path, const json_t *order)
+{
+    if (order == NULL)
+        return;
+    fprintf(out, "! %s order:", path);
+    print_names(out, json_object_get(order, "old"));
+    fprintf(out, " ->");
+    print_names(out, json_object_get(order, "new"));
+    fprintf(out, "\n");
+}
+
 void
 control_print_diff(FILE *out, const json_t *result)
 {
     const json_t *changes = json_object_get(result, "changes"), *export, *client;
     size_t i, j;
 
-    json_array_foreach(changes, i, export)
+    json_array_foreach(changes, i, export) {
         json_array_foreach(json_object_get(export, "clients"), j, client)
             print_change(out, text(export, "path"), client);
+        print_order(out, text(export, "path"), json_object_get(export, "order"));
+    }
     if (json_array_size(changes) == 0)
         fprintf(out, "nothing would change\n");
     if (*text(result, "warnings") != '\0')

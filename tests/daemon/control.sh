@@ -165,6 +165,13 @@ case_diff_tells_before_anything_changes() {
     grep -qF "+ $scratch/one 127.0.0.1(" "$scratch/diff" || fail "no added client: $(<"$scratch/diff")"
     grep -qF "! $scratch/one *: rw -> ro" "$scratch/diff" || fail "no changed client: $(<"$scratch/diff")"
     grep -qF "+ $scratch/two *(" "$scratch/diff" || fail "no added export: $(<"$scratch/diff")"
+    echo "$scratch/one 10.0.0.0/8 10.0.0.0/24(rw)" >"$scratch/exports"
+    ctl exports reload >/dev/null || fail "not reloaded"
+    echo "$scratch/one 10.0.0.0/24(rw) 10.0.0.0/8" >"$scratch/new"
+    [[ $(ctl exports diff "$scratch/new") == "! $scratch/one order: 10.0.0.0/8 10.0.0.0/24 -> 10.0.0.0/24 10.0.0.0/8" ]] ||
+        fail "another order: $(ctl exports diff "$scratch/new")"
+    echo "$scratch/one *(rw,insecure,no_root_squash)" >"$scratch/exports"
+    ctl exports reload >/dev/null || fail "not reloaded"
     echo "$scratch/two *(ro)" >"$scratch/new"
     grep -qF -- "- $scratch/one *(" <<<"$(ctl exports diff "$scratch/new")" || fail "no removed export"
     [[ $(ctl exports diff) == "nothing would change" ]] || fail "$(ctl exports diff)"

@@ -373,6 +373,56 @@ check_tells_all_mistakes_of_a_file(void **state)
     assert_null(strstr(error, "exports:3:"));
 }
 
+/* The names of an order of clients, with blanks between them. */
+static void
+join_names(char *out, size_t size, const json_t *names)
+{
+    const json_t *name;
+    size_t i, used = 0;
+
+    out[0] = '\0';
+    json_array_foreach(names, i, name)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i > 0 ? " " : "", json_string_value(name));
+}
+
+static void
+assert_order(const json_t *export, const char *old, const char *new)
+{
+    const json_t *order = json_object_get(export, "order");
+    char have[256];
+
+    assert_non_null(order);
+    join_names(have, sizeof(have), json_object_get(order, "old"));
+    assert_string_equal(have, old);
+    join_names(have, sizeof(have), json_object_get(order, "new"));
+    assert_string_equal(have, new);
+}
+
+static void
+diff_tells_another_order_of_clients(void **state)
+{
+    struct ctl_rig *rig = *state;
+    char file[PATH_MAX + 32];
+    const json_t *changes;
+
+    live_reload_lines(rig->srv, "memory:/a 10.1.0.0/24 10.0.0.0/24(rw) 10.0.0.0/16 10.0.1.0/24 10.2.0.0/24 *\n"
+                                "memory:/b 10.0.0.1 10.0.0.0/8 *\n");
+    ctl_write_exports(rig, file, "memory:/a 10.1.0.0/24 10.0.0.0/16 10.9.0.0/24 10.0.0.0/24(rw) 10.2.0.0/24 *\n"
+                                 "memory:/b * 10.0.0.0/8 10.0.0.1\n");
+    changes = json_object_get(ctl_must(rig, ctl_command(rig, "exports diff", "file", file, NULL)), "changes");
+    assert_int_equal(json_array_size(changes), 1);          /* /b: kinds of clients have their own order */
+    assert_order(json_array_get(changes, 0), "10.0.0.0/24 10.0.0.0/16", "10.0.0.0/16 10.0.0.0/24");
+    assert_int_equal(json_array_size(json_object_get(json_array_get(changes, 0), "clients")), 2);
+
+    ctl_write_exports(rig, file, "memory:/a 10.0.0.0/24(rw) 10.1.0.0/24 10.0.0.0/16 10.0.1.0/24 10.2.0.0/24 *\n"
+                                 "memory:/b *(ro) 10.0.0.1 10.0.0.0/8\n");
+    changes = json_object_get(ctl_must(rig, ctl_command(rig, "exports diff", "file", file, NULL)), "changes");
+    assert_int_equal(json_array_size(changes), 1);
+    assert_string_equal(ctl_text(json_array_get(changes, 0), "change"), "changed");
+    assert_int_equal(json_array_size(json_object_get(json_array_get(changes, 0), "clients")), 0);
+    assert_order(json_array_get(changes, 0), "10.1.0.0/24 10.0.0.0/24", "10.0.0.0/24 10.1.0.0/24");
+}
+
 static void
 diff_tells_what_would_change_for_whom(void **state)
 {
@@ -387,6 +437,7 @@ diff_tells_what_would_change_for_whom(void **state)
     assert_int_equal(json_array_size(changes), 2);
     assert_string_equal(ctl_text(json_array_get(changes, 0), "path"), "memory:/export");
     assert_string_equal(ctl_text(json_array_get(changes, 0), "change"), "changed");
+    assert_null(json_object_get(json_array_get(changes, 0), "order"));
     clients = json_object_get(json_array_get(changes, 0), "clients");
     assert_int_equal(json_array_size(clients), 2);
     assert_string_equal(ctl_text(json_array_get(clients, 0), "client"), "10.0.0.1");
@@ -428,6 +479,7 @@ main(void)
         CTL_TEST(check_tells_the_place_of_a_mistake),
         CTL_TEST(check_tells_all_mistakes_of_a_file),
         CTL_TEST(diff_tells_what_would_change_for_whom),
+        CTL_TEST(diff_tells_another_order_of_clients),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
