@@ -344,25 +344,25 @@ open_control(struct server *server, char *error, size_t error_size)
     return control_new(&config, &server->control, error, error_size);
 }
 
+/* What handles and mounts are remembered by. */
 static int
-start(struct server *server, const struct server_config *config, char *error, size_t error_size)
+start_state(struct server *server, const struct server_config *config, char *error, size_t error_size)
 {
-    unsigned workers = choose_workers(&server->settings);
-    int err = server_load_exports(server, error, error_size);
+    int err = config->stateless ? state_new_stateless(&server->state)
+                                : state_open(server->settings.state_dir, &server->state, error, error_size);
 
-    if (err < 0)
-        return err;
-    err = config->stateless ? state_new_stateless(&server->state)
-                            : state_open(server->settings.state_dir, &server->state, error, error_size);
     if (err < 0)
         return config->stateless ? server_explain(err, "the key of handles", error, error_size) : err;
     err = mount_list_new(server->settings.mount_list, server->state, &server->mounts);
-    if (err < 0)
-        return server_explain(err, "the MOUNT list", error, error_size);
-    err = sandbox_new(server->settings.sandbox, &server->log, &server->sandbox, error, error_size);
-    if (err < 0)
-        return err;
-    err = start_hosts(server, config->hosts);
+    return err < 0 ? server_explain(err, "the MOUNT list", error, error_size) : 0;
+}
+
+/* The threads that find out who calls. */
+static int
+start_lookups(struct server *server, const struct server_config *config, char *error, size_t error_size)
+{
+    int err = start_hosts(server, config->hosts);
+
     if (err < 0)
         return server_explain(err, "the thread for host names", error, error_size);
     err = start_groups(server, config->groups);
@@ -371,18 +371,51 @@ start(struct server *server, const struct server_config *config, char *error, si
     err = principals_new(&server->settings, config->principals, &server->log, server_now_ms, &server->gss);
     if (err == 0)
         err = principals_follow(server->gss, server->exports, &server->log);
-    if (err < 0)
-        return server_explain(err, "the thread for Kerberos", error, error_size);
-    err = rate_new(RATES_MAX, config->clock != NULL ? config->clock : &rate_clock_system, &server->rate);
+    return err < 0 ? server_explain(err, "the thread for Kerberos", error, error_size) : 0;
+}
+
+/* What calls of all workers share, but for sockets. */
+static int
+start_shared(struct server *server, const struct server_config *config, char *error, size_t error_size)
+{
+    int err = rate_new(RATES_MAX, config->clock != NULL ? config->clock : &rate_clock_system, &server->rate);
+
     if (err < 0)
         return server_explain(err, "the table of rates", error, error_size);
     err = start_pools(server);
     if (err < 0)
         return server_explain(err, "the pool of threads", error, error_size);
     err = open_drc(server);
-    if (err < 0)
-        return server_explain(err, "the replay cache", error, error_size);
-    err = open_sockets(server, config, workers, error, error_size);
+    return err < 0 ? server_explain(err, "the replay cache", error, error_size) : 0;
+}
+
+/* From here on there are calls. */
+static int
+begin_to_listen(struct server *server, char *error, size_t error_size)
+{
+    int err = hand_out(server, &server->nfs_sockets);
+
+    if (err == 0)
+        err = hand_out(server, &server->mount_sockets);
+    return err < 0 ? server_explain(err, "listening", error, error_size) : 0;
+}
+
+static int
+start(struct server *server, const struct server_config *config, char *error, size_t error_size)
+{
+    unsigned workers = choose_workers(&server->settings);
+    int err = server_load_exports(server, error, error_size);
+
+    if (err == 0)
+        err = start_state(server, config, error, error_size);
+    if (err == 0)
+        err = sandbox_new(server->settings.sandbox, &server->log, &server->sandbox, error, error_size);
+    if (err == 0)
+        err = start_lookups(server, config, error, error_size);
+    if (err == 0)
+        err = start_shared(server, config, error, error_size);
+    if (err == 0)
+        err = open_sockets(server, config, workers, error, error_size);
     if (err == 0 && config->control)
         err = open_control(server, error, error_size);
     if (err < 0)
@@ -391,16 +424,12 @@ start(struct server *server, const struct server_config *config, char *error, si
     if (err < 0)
         return server_explain(err, "the table of clients", error, error_size);
     err = start_workers(server, workers, error, error_size);
-    if (err < 0)
-        return err;
-    err = register_ports(server, error, error_size);
-    if (err < 0)
-        return err;
-    err = hand_out(server, &server->nfs_sockets);
     if (err == 0)
-        err = hand_out(server, &server->mount_sockets);
+        err = register_ports(server, error, error_size);
+    if (err == 0)
+        err = begin_to_listen(server, error, error_size);
     if (err < 0)
-        return server_explain(err, "listening", error, error_size);
+        return err;
     log_start(server);
     server_watch_mounts(server);
     server->has_run = true;
