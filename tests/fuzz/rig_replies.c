@@ -4,10 +4,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "server/nfs3_call.h"
 #include "tests/fuzz/rig.h"
 #include "xdr/mount3.h"
-#include "xdr/nfs3.h"
-#include "xdr/nfs_acl.h"
 #include "xdr/wire.h"
 
 enum { SUCCESS_STAT = 0, PROG_MISMATCH_STAT = 2, LAST_STAT = 5 };      /* RFC 5531 section 9: accept_stat */
@@ -15,35 +14,8 @@ enum { SUCCESS_STAT = 0, PROG_MISMATCH_STAT = 2, LAST_STAT = 5 };      /* RFC 55
 #define MOUNT_PROCEDURES 6
 #define ACL_PROCEDURES 3
 
-struct result {
-    xdrproc_t codec;
-    size_t size;
-};
-
 union any_result {
-    GETATTR3res getattr;
-    SETATTR3res setattr;
-    LOOKUP3res lookup;
-    ACCESS3res access;
-    READLINK3res readlink;
-    READ3res read;
-    WRITE3res write;
-    CREATE3res create;
-    MKDIR3res mkdir;
-    SYMLINK3res symlink;
-    MKNOD3res mknod;
-    REMOVE3res remove;
-    RMDIR3res rmdir;
-    RENAME3res rename;
-    LINK3res link;
-    READDIR3res readdir;
-    READDIRPLUS3res readdirplus;
-    FSSTAT3res fsstat;
-    FSINFO3res fsinfo;
-    PATHCONF3res pathconf;
-    COMMIT3res commit;
-    GETACL3res getacl;
-    SETACL3res setacl;
+    union nfs3_res nfs3;
     mountres3 mnt;
     fhstatus mnt1;
     mountlist dump;
@@ -104,13 +76,13 @@ static void
 tell_handles(const struct rig_call *call, const union any_result *res,
              void (*found)(void *context, const uint8_t *bytes, size_t len), void *context)
 {
-    const post_op_fh3 *made = &res->create.CREATE3res_u.resok.obj;
+    const post_op_fh3 *made = &res->nfs3.create.CREATE3res_u.resok.obj;
     const nfs_fh3 *fh = NULL;
 
-    if (call->prog != NFS_PROGRAM || res->getattr.status != NFS3_OK)
+    if (call->prog != NFS_PROGRAM || res->nfs3.status != NFS3_OK)
         return;
     if (call->proc == NFSPROC3_LOOKUP)
-        fh = &res->lookup.LOOKUP3res_u.resok.object;
+        fh = &res->nfs3.lookup.LOOKUP3res_u.resok.object;
     else if (call->proc >= NFSPROC3_CREATE && call->proc <= NFSPROC3_MKNOD && made->handle_follows)
         fh = &made->post_op_fh3_u.handle;
     if (fh != NULL)
@@ -127,9 +99,9 @@ is_whole(uint32_t announced, u_int sent, bool asked)
 static const char *
 check_acls(const struct rig_call *call, const union any_result *res)
 {
-    const secattr *acl = &res->getacl.GETACL3res_u.resok.acl;
+    const secattr *acl = &res->nfs3.getacl.GETACL3res_u.resok.acl;
 
-    if (call->prog != NFS_ACL_PROGRAM || call->proc != ACLPROC3_GETACL || res->getacl.status != NFS3_OK)
+    if (call->prog != NFS_ACL_PROGRAM || call->proc != ACLPROC3_GETACL || res->nfs3.status != NFS3_OK)
         return NULL;
     if (!is_whole(acl->aclcnt, acl->aclents.aclents_len, acl->mask & NFS_ACL) ||
         !is_whole(acl->dfaclcnt, acl->dfaclents.dfaclents_len, acl->mask & NFS_DFACL))
