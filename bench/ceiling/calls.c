@@ -78,17 +78,26 @@ get_name(struct in *in, const uint8_t **name, uint32_t *len)
     return *name && *len < sizeof(nodes->name);
 }
 
+/* A name in a directory: what has it, or what is wrong. */
+static uint32_t
+get_entry(struct in *in, uint32_t dir, uint32_t *i)
+{
+    const uint8_t *name;
+    uint32_t len;
+
+    if (!get_name(in, &name, &len))
+        return NFS3ERR_INVAL;
+    *i = find(dir, name, len);
+    return *i ? NFS3_OK : NFS3ERR_NOENT;
+}
+
 static uint8_t *
 do_lookup(struct in *in, uint8_t *p, uint32_t dir)
 {
-    const uint8_t *name;
-    uint32_t len, i;
+    uint32_t i, status = get_entry(in, dir, &i);
 
-    if (!get_name(in, &name, &len))
-        return put32(p, NFS3ERR_INVAL);
-    i = find(dir, name, len);
-    if (!i)
-        return put_post(put32(p, NFS3ERR_NOENT), dir);
+    if (status != NFS3_OK)
+        return put_post(put32(p, status), dir);
     p = put_handle(put32(p, NFS3_OK), i);
     return put_post(put_post(p, i), dir);
 }
@@ -149,14 +158,10 @@ do_make(struct in *in, uint8_t *p, uint32_t dir, uint32_t type)
 static uint8_t *
 do_remove(struct in *in, uint8_t *p, uint32_t dir)
 {
-    const uint8_t *name;
-    uint32_t len, i;
+    uint32_t i, status = get_entry(in, dir, &i);
 
-    if (!get_name(in, &name, &len))
-        return put32(p, NFS3ERR_INVAL);
-    i = find(dir, name, len);
-    if (!i)
-        return put_wcc(put32(p, NFS3ERR_NOENT), dir);
+    if (status != NFS3_OK)
+        return put_wcc(put32(p, status), dir);
     unlink_node(i);
     drop_node(i);
     return put_wcc(put32(p, NFS3_OK), dir);
