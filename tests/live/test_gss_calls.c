@@ -34,6 +34,28 @@ outcome_of(struct live *srv, struct live_gss *gss, uint32_t proc, const void *ar
     return outcome;
 }
 
+/* From here on all calls of srv are alice's, with this service; until fall_silent(). */
+static void
+speak(struct live *srv, struct live_gss *gss, uint32_t service)
+{
+    live_gss_begin(srv, &srv->conn, gss, "alice", service);
+    srv->security = &gss->security;
+}
+
+static void
+fall_silent(struct live *srv, struct live_gss *gss)
+{
+    srv->security = NULL;
+    live_gss_end(gss);
+}
+
+static void
+go_over_udp(struct live *srv)
+{
+    live_close(&srv->conn);
+    srv->conn = live_connect(srv, SOCK_DGRAM, AF_INET);
+}
+
 static uint8_t *
 pattern(struct live *srv, size_t len)
 {
@@ -77,12 +99,10 @@ every_service_carries_all_that_clients_do(void **state)
     char name[16];
 
     for (uint32_t service = NONE; service <= PRIVACY; service++) {
-        live_gss_begin(srv, &srv->conn, &gss, "alice", service);
-        srv->security = &gss.security;
+        speak(srv, &gss, service);
         snprintf(name, sizeof(name), "service-%u", service);
         work(srv, name);
-        srv->security = NULL;
-        live_gss_end(&gss);
+        fall_silent(srv, &gss);
     }
 }
 
@@ -94,15 +114,12 @@ every_service_goes_over_udp_too(void **state)
     struct live_gss gss;
     nfs_fh3 file;
 
-    live_close(&srv->conn);
-    srv->conn = live_connect(srv, SOCK_DGRAM, AF_INET);
+    go_over_udp(srv);
     for (uint32_t service = NONE; service <= PRIVACY; service++) {
-        live_gss_begin(srv, &srv->conn, &gss, "alice", service);
-        srv->security = &gss.security;
+        speak(srv, &gss, service);
         file = live_put(srv, service == NONE ? "none" : service == INTEGRITY ? "integrity" : "privacy", data, 32768);
         live_assert_content(srv, &file, data, 32768);
-        srv->security = NULL;
-        live_gss_end(&gss);
+        fall_silent(srv, &gss);
     }
 }
 
@@ -115,17 +132,14 @@ a_read_over_udp_leaves_room_for_what_protects_it(void **state)
     struct live_gss gss;
     READ3res *res;
 
-    live_close(&srv->conn);
-    srv->conn = live_connect(srv, SOCK_DGRAM, AF_INET);
+    go_over_udp(srv);
     for (uint32_t service = NONE; service <= PRIVACY; service++) {
-        live_gss_begin(srv, &srv->conn, &gss, "alice", service);
-        srv->security = &gss.security;
+        speak(srv, &gss, service);
         res = live_read(srv, &file, 0, LARGE);
         assert_int_equal(res->status, NFS3_OK);
         assert_in_range(res->READ3res_u.resok.count, 60000, 65507);
         assert_memory_equal(res->READ3res_u.resok.data.data_val, data, res->READ3res_u.resok.count);
-        srv->security = NULL;
-        live_gss_end(&gss);
+        fall_silent(srv, &gss);
     }
 }
 
@@ -137,8 +151,7 @@ a_context_serves_several_connections(void **state)
     struct live_gss gss;
     GETATTR3res res;
 
-    live_gss_begin(srv, &srv->conn, &gss, "alice", PRIVACY);
-    srv->security = &gss.security;
+    speak(srv, &gss, PRIVACY);
     for (int i = 0; i < 4; i++)
         conns[i] = live_connect(srv, i == 3 ? SOCK_DGRAM : SOCK_STREAM, AF_INET);
     for (int i = 0; i < 40; i++) {
@@ -205,16 +218,14 @@ refusals_of_the_call_itself_carry_a_checksum_too(void **state)
     struct live *srv = live_start_kerberos(*state, &usual);
     struct live_gss gss;
 
-    live_gss_begin(srv, &srv->conn, &gss, "alice", INTEGRITY);
-    srv->security = &gss.security;
+    speak(srv, &gss, INTEGRITY);
     assert_int_equal(live_call(srv, &srv->conn, 400000, 1, 0, NULL, NULL, NULL, NULL), LIVE_PROG_UNAVAIL);
     assert_int_equal(live_call(srv, &srv->conn, NFS_PROGRAM, 4, 0, NULL, NULL, NULL, NULL), LIVE_PROG_MISMATCH);
     assert_int_equal(srv->conn.low, 3);
     assert_int_equal(live_call(srv, &srv->conn, NFS_PROGRAM, NFS_V3, 22, NULL, NULL, NULL, NULL), LIVE_PROC_UNAVAIL);
     assert_int_equal(live_call(srv, &srv->conn, NFS_PROGRAM, NFS_V3, NFSPROC3_GETATTR, NULL, NULL, NULL, NULL),
                      LIVE_GARBAGE_ARGS);
-    srv->security = NULL;
-    live_gss_end(&gss);
+    fall_silent(srv, &gss);
 }
 
 static void
@@ -226,21 +237,16 @@ rights_are_those_of_the_service(void **state)
     struct live_gss gss;
     MKDIR3res *res;
 
-    live_gss_begin(srv, &srv->conn, &gss, "alice", NONE);
-    srv->security = &gss.security;
+    speak(srv, &gss, NONE);
     res = live_nfs(srv, NFSPROC3_MKDIR, &args);
     assert_int_equal(res->status, NFS3ERR_ROFS);
-    srv->security = NULL;
-    live_gss_end(&gss);
-    live_gss_begin(srv, &srv->conn, &gss, "alice", INTEGRITY);
-    srv->security = &gss.security;
+    fall_silent(srv, &gss);
+    speak(srv, &gss, INTEGRITY);
     res = live_nfs(srv, NFSPROC3_MKDIR, &args);
     assert_int_equal(res->status, NFS3ERR_ACCES);
     assert_int_equal(live_fsinfo(srv, &srv->root)->status, NFS3ERR_ACCES);
-    srv->security = NULL;
-    live_gss_end(&gss);
-    live_gss_begin(srv, &srv->conn, &gss, "alice", PRIVACY);
-    srv->security = &gss.security;
+    fall_silent(srv, &gss);
+    speak(srv, &gss, PRIVACY);
     res = live_nfs(srv, NFSPROC3_MKDIR, &args);
     assert_int_equal(res->status, NFS3_OK);
     srv->security = NULL;
@@ -261,8 +267,7 @@ a_secure_export_takes_kerberos_from_any_port(void **state)
     assert_int_equal(live_getattr(srv, &srv->root)->status, NFS3ERR_PERM);
     srv->security = &gss.security;
     assert_int_equal(live_getattr(srv, &srv->root)->status, NFS3_OK);
-    srv->security = NULL;
-    live_gss_end(&gss);
+    fall_silent(srv, &gss);
 }
 
 /* ---- By hand ---- */
@@ -304,6 +309,20 @@ a_header_that_was_changed_is_a_credential_problem(void **state)
     live_gss_end(&gss);
 }
 
+/* Bytes before the arguments of a GETATTR of the root. */
+static size_t
+header_of_getattr(struct live *srv, struct live_gss *gss)
+{
+    uint32_t service = gss->service;
+    uint8_t message[1024];
+    size_t len;
+
+    gss->service = NONE;                                /* the arguments as they are */
+    len = make_getattr(srv, gss, message, sizeof(message));
+    gss->service = service;
+    return len - 4 - wire_padded(srv->root.data.data_len);
+}
+
 static void
 arguments_that_were_changed_are_garbage(void **state)
 {
@@ -314,9 +333,7 @@ arguments_that_were_changed_are_garbage(void **state)
 
     for (uint32_t service = INTEGRITY; service <= PRIVACY; service++) {
         live_gss_begin(srv, &srv->conn, &gss, "alice", service);
-        gss.service = NONE;
-        header = make_getattr(srv, &gss, message, sizeof(message)) - 4 - wire_padded(srv->root.data.data_len);
-        gss.service = service;
+        header = header_of_getattr(srv, &gss);
         len = make_getattr(srv, &gss, message, sizeof(message));
         for (size_t at = header; at < len; at++) {
             len = make_getattr(srv, &gss, message, sizeof(message));
@@ -338,9 +355,7 @@ arguments_that_were_cut_short_are_garbage(void **state)
 
     for (uint32_t service = INTEGRITY; service <= PRIVACY; service++) {
         live_gss_begin(srv, &srv->conn, &gss, "alice", service);
-        gss.service = NONE;
-        header = make_getattr(srv, &gss, message, sizeof(message)) - 4 - wire_padded(srv->root.data.data_len);
-        gss.service = service;
+        header = header_of_getattr(srv, &gss);
         len = make_getattr(srv, &gss, message, sizeof(message));
         for (size_t at = header; at < len; at += 4) {
             make_getattr(srv, &gss, message, sizeof(message));

@@ -59,8 +59,8 @@ send_getattr(struct live *srv, struct live_conn *conn)
     send_proc(srv, conn, NFSPROC3_GETATTR, &args);
 }
 
-static void
-assert_answered(struct live *srv, struct live_conn *conn)
+static nfsstat3
+status_of(struct live *srv, struct live_conn *conn)
 {
     struct wire_in results;
     const uint8_t *reply;
@@ -69,7 +69,13 @@ assert_answered(struct live *srv, struct live_conn *conn)
 
     assert_true(len > 0);
     assert_int_equal(live_parse_reply(conn, reply, (size_t)len, &xid, &results), LIVE_SUCCESS);
-    assert_int_equal(wire_get_u32(&results), NFS3_OK);
+    return wire_get_u32(&results);
+}
+
+static void
+assert_answered(struct live *srv, struct live_conn *conn)
+{
+    assert_int_equal(status_of(srv, conn), NFS3_OK);
 }
 
 static void
@@ -100,15 +106,22 @@ limit_calls(struct live *srv, struct live_conn *conn)
     }
 }
 
+/* So limited, with one call too many under way. */
+static void
+call_too_often(struct live *srv, struct live_conn *conn)
+{
+    limit_calls(srv, conn);
+    send_getattr(srv, conn);
+    assert_waits(srv, conn);
+}
+
 static void
 a_call_over_the_limit_waits_until_it_is_due(void **state)
 {
     struct live *srv = start(*state);
     struct live_conn conn = live_connect(srv, SOCK_STREAM, AF_INET);
 
-    limit_calls(srv, &conn);
-    send_getattr(srv, &conn);
-    assert_waits(srv, &conn);
+    call_too_often(srv, &conn);
     atomic_fetch_add(&now_ns, 99 * MS);
     assert_waits(srv, &conn);
     atomic_fetch_add(&now_ns, MS);
@@ -220,9 +233,7 @@ limits_that_are_lifted_let_waiting_calls_go(void **state)
     struct live *srv = start(*state);
     struct live_conn conn = live_connect(srv, SOCK_STREAM, AF_INET);
 
-    limit_calls(srv, &conn);
-    send_getattr(srv, &conn);
-    assert_waits(srv, &conn);
+    call_too_often(srv, &conn);
     live_reload(srv, USUAL, NULL);
     assert_answered(srv, &conn);
     live_close(&conn);
@@ -234,9 +245,7 @@ a_server_that_stops_answers_calls_that_wait_and_does_not_wait_itself(void **stat
     struct live *srv = start(*state);
     struct live_conn conn = live_connect(srv, SOCK_STREAM, AF_INET);
 
-    limit_calls(srv, &conn);
-    send_getattr(srv, &conn);
-    assert_waits(srv, &conn);
+    call_too_often(srv, &conn);
     server_free(srv->server);
     srv->server = NULL;
     assert_answered(srv, &conn);
@@ -305,19 +314,6 @@ static void
 little_memory(struct settings *settings)
 {
     settings->max_memory = MEMORY;
-}
-
-static nfsstat3
-status_of(struct live *srv, struct live_conn *conn)
-{
-    struct wire_in results;
-    const uint8_t *reply;
-    uint32_t xid;
-    ssize_t len = live_receive(srv, conn, LIVE_WAIT_MS, &reply);
-
-    assert_true(len > 0);
-    assert_int_equal(live_parse_reply(conn, reply, (size_t)len, &xid, &results), LIVE_SUCCESS);
-    return wire_get_u32(&results);
 }
 
 /* All of them have been looked at: put aside, or refused. */
