@@ -282,6 +282,11 @@ def build(args):
     """Build the programs that are needed; returns their Tools. The build folder is the one that ./serve makes."""
     tools = Tools(os.path.abspath(args.build))
     if args.no_build:
+        absent = [path for path in (tools.ringnfsd, tools.ringnfsctl, tools.nfsload, tools.nfsceiling)
+                  if not os.access(path, os.X_OK)]
+        if absent:
+            raise servers.Failed(f"--no-build: there is no program {', '.join(absent)}; leave the option away to have it "
+                                 "built, or name with --build DIR where `make all bench` was run")
         return tools
     script = 'source .ci/common.sh && need "the build" "${build_needs[@]}" && build_tree "$1" && make -s -C "$1" bench'
     if subprocess.run(["bash", "-c", script, "bench/run", tools.build], cwd=TOP, stdout=sys.stderr, check=False).returncode:
