@@ -146,50 +146,59 @@ static const struct {
     { RIG_BOB, RIG_BOB, false, 0 },             /* others */
 };
 
-static void
-access_to_a_file_follows_the_mode(void **state)
-{
-    uint32_t all = STORE_ACCESS_READ | STORE_ACCESS_MODIFY | STORE_ACCESS_EXTEND | STORE_ACCESS_EXECUTE;
-    struct rig *rig = *state;
-    struct store_node *file;
-    unsigned i, bits;
+/* What holds for a caller whose bits of the mode are these. */
+typedef void check_mode(struct rig *rig, const struct store_cred *cred, struct store_node *node, unsigned bits);
 
-    NEEDS_IDENTITIES(rig);
-    file = rig_make_of_group(rig, "f", "file");
-    for (i = 0; i < COUNT(classes); i++) {
+/* In each class, with all that its three bits can be, the others off. */
+static void
+check_all_modes(struct rig *rig, struct store_node *node, check_mode *check)
+{
+    for (unsigned i = 0; i < COUNT(classes); i++) {
         struct store_cred cred = rig_member(classes[i].uid, classes[i].gid, classes[i].in_group);
 
-        for (bits = 0; bits < 8; bits++) {
-            uint32_t want = (bits & 4 ? STORE_ACCESS_READ : 0) | (bits & 1 ? STORE_ACCESS_EXECUTE : 0) |
-                            (bits & 2 ? STORE_ACCESS_MODIFY | STORE_ACCESS_EXTEND : 0);
-
-            assert_int_equal(rig_setattr(rig, &rig_root, file, MODE(bits << classes[i].shift)), 0);
-            assert_int_equal(rig_access(rig, &cred, file, all), want);
+        for (unsigned bits = 0; bits < 8; bits++) {
+            assert_int_equal(rig_setattr(rig, &rig_root, node, MODE(bits << classes[i].shift)), 0);
+            check(rig, &cred, node, bits);
         }
     }
 }
 
 static void
-access_to_a_directory_follows_the_mode(void **state)
+check_access_to_file(struct rig *rig, const struct store_cred *cred, struct store_node *file, unsigned bits)
 {
-    uint32_t change = STORE_ACCESS_MODIFY | STORE_ACCESS_EXTEND | STORE_ACCESS_DELETE;
+    uint32_t all = STORE_ACCESS_READ | STORE_ACCESS_MODIFY | STORE_ACCESS_EXTEND | STORE_ACCESS_EXECUTE;
+    uint32_t want = (bits & 4 ? STORE_ACCESS_READ : 0) | (bits & 1 ? STORE_ACCESS_EXECUTE : 0) |
+                    (bits & 2 ? STORE_ACCESS_MODIFY | STORE_ACCESS_EXTEND : 0);
+
+    assert_int_equal(rig_access(rig, cred, file, all), want);
+}
+
+static void
+access_to_a_file_follows_the_mode(void **state)
+{
     struct rig *rig = *state;
-    struct store_node *dir;
-    unsigned i, bits;
 
     NEEDS_IDENTITIES(rig);
-    dir = rig_make_of_group(rig, "d", "dir");
-    for (i = 0; i < COUNT(classes); i++) {
-        struct store_cred cred = rig_member(classes[i].uid, classes[i].gid, classes[i].in_group);
+    check_all_modes(rig, rig_make_of_group(rig, "f", "file"), check_access_to_file);
+}
 
-        for (bits = 0; bits < 8; bits++) {
-            uint32_t want = (bits & 4 ? STORE_ACCESS_READ : 0) | (bits & 1 ? STORE_ACCESS_LOOKUP : 0) |
-                            ((bits & 3) == 3 ? change : 0);
+static void
+check_access_to_dir(struct rig *rig, const struct store_cred *cred, struct store_node *dir, unsigned bits)
+{
+    uint32_t change = STORE_ACCESS_MODIFY | STORE_ACCESS_EXTEND | STORE_ACCESS_DELETE;
+    uint32_t want = (bits & 4 ? STORE_ACCESS_READ : 0) | (bits & 1 ? STORE_ACCESS_LOOKUP : 0) |
+                    ((bits & 3) == 3 ? change : 0);
 
-            assert_int_equal(rig_setattr(rig, &rig_root, dir, MODE(bits << classes[i].shift)), 0);
-            assert_int_equal(rig_access(rig, &cred, dir, change | STORE_ACCESS_READ | STORE_ACCESS_LOOKUP), want);
-        }
-    }
+    assert_int_equal(rig_access(rig, cred, dir, change | STORE_ACCESS_READ | STORE_ACCESS_LOOKUP), want);
+}
+
+static void
+access_to_a_directory_follows_the_mode(void **state)
+{
+    struct rig *rig = *state;
+
+    NEEDS_IDENTITIES(rig);
+    check_all_modes(rig, rig_make_of_group(rig, "d", "dir"), check_access_to_dir);
 }
 
 static void
@@ -224,25 +233,24 @@ root_may_everything_but_execute_what_nobody_can(void **state)
 }
 
 static void
-lookup_and_readdir_follow_the_mode_of_the_directory(void **state)
+check_lookup_and_readdir(struct rig *rig, const struct store_cred *cred, struct store_node *dir, unsigned bits)
 {
     static _Alignas(8) char buffer[8192];
+
+    assert_int_equal(rig_lookup(rig, cred, dir, "f"), bits & 1 ? 0 : -EACCES);
+    assert_int_equal(rig_readdir(rig, cred, dir, 0, buffer, sizeof(buffer), 9, false), bits & 4 ? 0 : -EACCES);
+}
+
+static void
+lookup_and_readdir_follow_the_mode_of_the_directory(void **state)
+{
     struct rig *rig = *state;
     struct store_node *dir;
-    unsigned i, bits;
 
     NEEDS_IDENTITIES(rig);
     dir = rig_make_of_group(rig, "d", "dir");
     rig_make(rig, dir, "f", "file", 0644);
-    for (i = 0; i < COUNT(classes); i++) {
-        struct store_cred cred = rig_member(classes[i].uid, classes[i].gid, classes[i].in_group);
-
-        for (bits = 0; bits < 8; bits++) {
-            assert_int_equal(rig_setattr(rig, &rig_root, dir, MODE(bits << classes[i].shift)), 0);
-            assert_int_equal(rig_lookup(rig, &cred, dir, "f"), bits & 1 ? 0 : -EACCES);
-            assert_int_equal(rig_readdir(rig, &cred, dir, 0, buffer, sizeof(buffer), 9, false), bits & 4 ? 0 : -EACCES);
-        }
-    }
+    check_all_modes(rig, dir, check_lookup_and_readdir);
 }
 
 static void
@@ -285,25 +293,22 @@ changing_names_needs_write_and_search(void **state)
 }
 
 static void
+check_read_and_write(struct rig *rig, const struct store_cred *cred, struct store_node *file, unsigned bits)
+{
+    bool owner = cred->uid == RIG_ALICE;
+    char byte = 'x';
+
+    assert_int_equal(rig_write(rig, cred, file, 0, &byte, 1), owner || bits & 2 ? 0 : -EACCES);
+    assert_int_equal(rig_read(rig, cred, file, 0, 1, &byte), owner || bits & 5 ? 0 : -EACCES);
+}
+
+static void
 read_and_write_follow_the_mode_for_all_but_the_owner(void **state)
 {
     struct rig *rig = *state;
-    struct store_node *file;
-    unsigned i, bits;
-    char byte = 'x';
 
     NEEDS_IDENTITIES(rig);
-    file = rig_make_of_group(rig, "f", "file");
-    for (i = 0; i < COUNT(classes); i++) {
-        struct store_cred cred = rig_member(classes[i].uid, classes[i].gid, classes[i].in_group);
-        bool owner = classes[i].uid == RIG_ALICE;
-
-        for (bits = 0; bits < 8; bits++) {
-            assert_int_equal(rig_setattr(rig, &rig_root, file, MODE(bits << classes[i].shift)), 0);
-            assert_int_equal(rig_write(rig, &cred, file, 0, &byte, 1), owner || bits & 2 ? 0 : -EACCES);
-            assert_int_equal(rig_read(rig, &cred, file, 0, 1, &byte), owner || bits & 5 ? 0 : -EACCES);
-        }
-    }
+    check_all_modes(rig, rig_make_of_group(rig, "f", "file"), check_read_and_write);
 }
 
 static void
