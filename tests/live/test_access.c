@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -23,8 +24,10 @@ connect_from(struct live *srv, const char *address, uint16_t port)
     struct live_conn conn = { .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), .type = SOCK_STREAM };
     struct sockaddr_in from = { .sin_family = AF_INET, .sin_port = htons(port) };
     struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(srv->nfs_port) };
+    int one = 1;
 
     assert_true(conn.fd >= 0);
+    setsockopt(conn.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));   /* a message follows its mark at once */
     from.sin_addr.s_addr = inet_addr(address);
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (bind(conn.fd, (struct sockaddr *)&from, sizeof(from)) < 0 ||
