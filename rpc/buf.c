@@ -24,7 +24,6 @@ struct buf_pool {
     struct buf_budget *budget;
     struct buf *free[SIZES_MAX];
     uint64_t kept_bytes;
-    uint64_t kept_max;
     uint64_t spare_bytes;               /* the least that was kept since buf_pool_rest() */
     uint64_t lent;                      /* buffers given out */
 };
@@ -54,7 +53,6 @@ buf_pool_new(struct buf_budget *budget)
     if (pool == NULL)
         return NULL;
     pool->budget = budget;
-    pool->kept_max = MAX(MIN(budget->max_bytes / KEPT_SHARE, KEPT_MAX), KEPT_MIN);
     return pool;
 }
 
@@ -112,9 +110,10 @@ static bool
 budget_take(struct buf_budget *budget, size_t size)
 {
     uint64_t used = atomic_load_explicit(&budget->used_bytes, memory_order_relaxed);
+    uint64_t max_bytes = atomic_load_explicit(&budget->max_bytes, memory_order_relaxed);
 
     do {
-        if (size > budget->max_bytes || used > budget->max_bytes - size)
+        if (size > max_bytes || used > max_bytes - size)
             return false;
     } while (!atomic_compare_exchange_weak_explicit(&budget->used_bytes, &used, used + size, memory_order_relaxed,
                                                     memory_order_relaxed));
@@ -179,6 +178,14 @@ buf_ref(struct buf *buf)
     return buf;
 }
 
+static uint64_t
+kept_max(const struct buf_budget *budget)
+{
+    uint64_t share = atomic_load_explicit(&budget->max_bytes, memory_order_relaxed) / KEPT_SHARE;
+
+    return MAX(MIN(share, KEPT_MAX), KEPT_MIN);
+}
+
 void
 buf_put(struct buf *buf)
 {
@@ -193,7 +200,7 @@ buf_put(struct buf *buf)
         return;
     pool = buf->pool;
     pool->lent--;
-    if (pool->kept_bytes + buf->capacity > pool->kept_max) {
+    if (pool->kept_bytes + buf->capacity > kept_max(pool->budget)) {
         buf_destroy(pool, buf);
         return;
     }
@@ -213,8 +220,9 @@ taken_bytes(const struct buf_pool *pool)
 struct buf *
 buf_get_spare(struct buf_pool *pool, size_t size)
 {
-    uint64_t max_bytes = pool->budget->max_bytes - pool->budget->max_bytes / RESERVED_SHARE;
+    uint64_t max_bytes = atomic_load_explicit(&pool->budget->max_bytes, memory_order_relaxed);
 
+    max_bytes -= max_bytes / RESERVED_SHARE;
     if (size > max_bytes || taken_bytes(pool) > max_bytes - size)
         return NULL;
     return buf_get(pool, size);
@@ -223,5 +231,5 @@ buf_get_spare(struct buf_pool *pool, size_t size)
 bool
 buf_tight(const struct buf_pool *pool)
 {
-    return taken_bytes(pool) > pool->budget->max_bytes / 2;
+    return taken_bytes(pool) > atomic_load_explicit(&pool->budget->max_bytes, memory_order_relaxed) / 2;
 }

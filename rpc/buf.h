@@ -15,7 +15,7 @@ struct buf_pool;
 
 /* Memory that all pools of a server may take together. */
 struct buf_budget {
-    uint64_t max_bytes;
+    _Atomic uint64_t max_bytes;         /* may be changed while there are pools */
     _Atomic uint64_t used_bytes;
 };
 

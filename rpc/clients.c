@@ -35,6 +35,14 @@ clients_new(uint32_t max, struct clients **out)
 }
 
 void
+clients_set_max(struct clients *clients, uint32_t max)
+{
+    pthread_mutex_lock(&clients->lock);
+    clients->max = max;
+    pthread_mutex_unlock(&clients->lock);
+}
+
+void
 clients_free(struct clients *clients)
 {
     struct client *client;

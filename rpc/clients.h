@@ -29,6 +29,9 @@ struct client {
 /* At most `max` connections for each. Returns 0 or -errno. */
 int clients_new(uint32_t max, struct clients **clients);
 
+/* Another bound, for connections to come. Any thread. */
+void clients_set_max(struct clients *clients, uint32_t max);
+
 /* No client has a connection. NULL is fine. */
 void clients_free(struct clients *clients);
 

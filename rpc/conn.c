@@ -541,13 +541,14 @@ set_keepalive(int fd, int seconds)
 static void
 set_options(const struct transport_limits *limits, int fd)
 {
-    const int on = 1;
-    const int size = (int)MIN(limits->socket_buffer, INT32_MAX / 2);
+    const int on = 1, nodelay = !limits->delay_small;
+    const uint32_t keepalive_s = limits->keepalive_s, buffer = limits->socket_buffer;
+    const int size = (int)MIN(buffer, INT32_MAX / 2);
 
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &nodelay, sizeof(nodelay));
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-    if (limits->keepalive_s > 0)
-        set_keepalive(fd, (int)MIN(limits->keepalive_s, INT16_MAX));
+    if (keepalive_s > 0)
+        set_keepalive(fd, (int)MIN(keepalive_s, INT16_MAX));
     if (size > 0) {
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));

@@ -187,6 +187,18 @@ idle_fired(struct loop_timer *timer)
     loop_timer_start(transport->loop, timer, private->shared->limits.idle_ms / IDLE_LOOKS + 1, idle_fired);
 }
 
+void
+transport_retune(struct transport *transport)
+{
+    struct transport_private *private = transport->private;
+    uint64_t idle_ms = private->shared->limits.idle_ms;
+
+    if (idle_ms > 0)
+        loop_timer_start(transport->loop, &private->idle_timer, idle_ms / IDLE_LOOKS + 1, idle_fired);
+    else
+        loop_timer_stop(transport->loop, &private->idle_timer);
+}
+
 static void
 free_closed(struct transport_private *private)
 {
@@ -297,9 +309,7 @@ transport_new(const struct transport_config *config, struct transport **out)
     if (err < 0)
         goto fail;
     loop_timer_start(transport->loop, &private->stalled_timer, STALLED_MS, stalled_fired);
-    if (config->shared->limits.idle_ms > 0)
-        loop_timer_start(transport->loop, &private->idle_timer, config->shared->limits.idle_ms / IDLE_LOOKS + 1,
-                         idle_fired);
+    transport_retune(transport);
     *out = transport;
     return 0;
 fail:

@@ -17,17 +17,21 @@
 #include "rpc/pipe.h"
 #include "rpc/program.h"
 
-/* Bounds, the same for all workers of a server. */
+/*
+ * Bounds, the same for all workers of a server. Any thread may change those that are atomic while they run; what concerns
+ * sockets is for new ones, and of idle_ms transport_retune() is told.
+ */
 struct transport_limits {
     uint32_t record_bytes;              /* longest call accepted over TCP */
-    uint32_t calls_per_client;          /* outstanding, over TCP; beyond it none of his connections is read; 0: no bound */
-    uint32_t calls_per_conn;            /* outstanding; beyond it the connection is not read */
-    uint64_t bytes_per_client;          /* of large calls and of replies, over TCP; beyond it he is not read; 0: no bound */
-    uint64_t reply_bytes_per_conn;      /* held by calls, or replies not taken yet; beyond it the connection is not read */
-    uint32_t connections;               /* of all workers together */
-    uint64_t idle_ms;                   /* a connection that moves no byte for so long is closed; 0: never */
-    uint32_t keepalive_s;               /* before a silent peer is asked whether it is there; 0: the kernel's own time */
-    uint32_t socket_buffer;             /* SO_SNDBUF and SO_RCVBUF of connections, in bytes; 0: the kernel tunes them */
+    _Atomic uint32_t calls_per_client;  /* outstanding, over TCP; beyond it none of his connections is read; 0: no bound */
+    _Atomic uint32_t calls_per_conn;    /* outstanding; beyond it the connection is not read */
+    _Atomic uint64_t bytes_per_client;  /* of large calls and of replies, over TCP; beyond it he is not read; 0: no bound */
+    _Atomic uint64_t reply_bytes_per_conn;  /* held by calls, or replies not taken yet; beyond it it is not read */
+    _Atomic uint32_t connections;       /* of all workers together */
+    _Atomic uint64_t idle_ms;           /* a connection that moves no byte for so long is closed; 0: never */
+    _Atomic uint32_t keepalive_s;       /* before a silent peer is asked whether it is there; 0: the kernel's own time */
+    _Atomic uint32_t socket_buffer;     /* SO_SNDBUF and SO_RCVBUF of connections, in bytes; 0: the kernel tunes them */
+    _Atomic bool delay_small;           /* connections go without TCP_NODELAY */
     uint32_t udp_buffer;                /* SO_RCVBUF of UDP sockets */
 };
 
@@ -82,6 +86,9 @@ int transport_add_connection(struct transport *transport, int fd);
 
 /* Serve a bound datagram socket: taken over like a connection. */
 int transport_add_datagram(struct transport *transport, int fd);
+
+/* The limit for idle connections has changed. */
+void transport_retune(struct transport *transport);
 
 /*
  * Stop reading calls, and call drained(context) on this thread once every call is answered and every reply is sent, or

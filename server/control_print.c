@@ -61,8 +61,12 @@ print_degraded(FILE *out, const json_t *degraded)
 static void
 print_pool(FILE *out, const json_t *pool)
 {
-    fprintf(out, "threads        %" PRIu64 ", %" PRIu64 " busy, %" PRIu64 " pieces of work waiting\n",
-            number(pool, "threads"), number(pool, "busy"), number(pool, "queued"));
+    uint64_t all_ms = number(pool, "thread_ms");
+
+    fprintf(out, "threads        %" PRIu64 ", %" PRIu64 " busy (%" PRIu64 " %% of the time since the start), %" PRIu64
+                 " pieces of work waiting\n",
+            number(pool, "threads"), number(pool, "busy"), all_ms > 0 ? 100 * number(pool, "busy_ms") / all_ms : 0,
+            number(pool, "queued"));
 }
 
 void
@@ -73,7 +77,8 @@ control_print_status(FILE *out, const json_t *result)
     fprintf(out, "ringnfsd %s, pid %" PRIu64 ", up ", text(result, "version"), number(result, "pid"));
     print_time(out, number(result, "uptime_ms") / 1000);
     fprintf(out, "\nports          NFS %" PRIu64 ", MOUNT %" PRIu64 "\n", number(ports, "nfs"), number(ports, "mount"));
-    fprintf(out, "engine         %s\n", text(result, "engine"));
+    fprintf(out, "engine         %s%s\n", text(result, "engine"),
+            json_is_true(json_object_get(result, "sqpoll")) ? ", a thread of the kernel takes submissions" : "");
     fprintf(out, "workers        %" PRIu64 "\n", number(result, "workers"));
     print_pool(out, json_object_get(result, "pool"));
     fprintf(out, "connections    %" PRIu64 "\n", number(result, "connections"));

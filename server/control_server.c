@@ -17,6 +17,7 @@
 #include "storage/store.h"
 
 #define VALUE_MAX PATH_MAX
+#define NS_PER_MS 1000000u
 
 /* Since JSON has signed integers only. */
 static json_int_t
@@ -28,8 +29,10 @@ number(uint64_t value)
 static json_t *
 pack_pool(const struct pool_stats *pool)
 {
-    return json_pack("{s:i, s:i, s:i, s:I}", "threads", (int)pool->threads, "busy", (int)pool->busy, "queued",
-                     (int)pool->queued, "done", number(pool->done));
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I}", "threads", (int)pool->threads,
+                     "min", (int)pool->min, "max", (int)pool->max, "busy", (int)pool->busy, "queued", (int)pool->queued,
+                     "done", number(pool->done), "waited", number(pool->waited),
+                     "busy_ms", number(pool->busy_ns / NS_PER_MS), "thread_ms", number(pool->thread_ns / NS_PER_MS));
 }
 
 static json_t *
@@ -86,10 +89,10 @@ control_status(struct server *server, const char *const *texts, json_t **result,
     (void)error;
     (void)error_size;
     server_status(server, &status);
-    *result = json_pack("{s:s, s:i, s:I, s:{s:i, s:i}, s:s, s:i, s:i, s:o, s:s, s:I, s:I, s:o, s:o}",
+    *result = json_pack("{s:s, s:i, s:I, s:{s:i, s:i}, s:s, s:b, s:i, s:i, s:o, s:s, s:I, s:I, s:o, s:o}",
                         "version", PACKAGE_VERSION, "pid", (int)getpid(), "uptime_ms", number(status.uptime_ms),
                         "ports", "nfs", (int)status.ports.nfs, "mount", (int)status.ports.mount,
-                        "engine", status.engine, "workers", (int)status.workers,
+                        "engine", status.engine, "sqpoll", status.polls, "workers", (int)status.workers,
                         "connections", (int)status.connections, "pool", pack_pool(&status.pool),
                         "identity", status.identity == CRED_SELF ? "self" : "callers", "uid", number(geteuid()),
                         "exports", number(status.exports), "degraded", pack_degraded(server),

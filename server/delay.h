@@ -17,7 +17,7 @@
 
 /* Shared by the workers of one server. */
 struct delay_budget {
-    uint64_t max_bytes;
+    _Atomic uint64_t max_bytes;         /* may be changed while there are queues */
     _Atomic uint64_t used_bytes;
 };
 

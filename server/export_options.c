@@ -83,11 +83,11 @@ static const struct export_option export_options[] = {
                                          "one that is mounted later is served from then on." },
     { "rtmax", SIZE(rtmax, 4 << 10, 4 << 20), .help = "Largest READ answered in one reply; default: the server's." },
     { "wtmax", SIZE(wtmax, 4 << 10, 4 << 20), .help = "Largest WRITE taken in one call; default: the server's." },
-    { "rtpref", SIZE(rtpref, 4 << 10, 4 << 20), .help = "READ that clients are told to prefer; default, and at most: "
-                                                        "rtmax." },
-    { "wtpref", SIZE(wtpref, 4 << 10, 4 << 20), .help = "WRITE that clients are told to prefer; default, and at most: "
-                                                        "wtmax." },
-    { "dtpref", SIZE(dtpref, 4 << 10, 1 << 20), .help = "Preferred size of a READDIR reply; default: the server's." },
+    { "rtpref", SIZE(rtpref, 4 << 10, 4 << 20), .help = "READ that clients are told to prefer; default: the "
+                                                        "server's, at most: rtmax." },
+    { "wtpref", SIZE(wtpref, 4 << 10, 4 << 20), .help = "WRITE that clients are told to prefer; default: the "
+                                                        "server's, at most: wtmax." },
+    { "dtpref", SIZE(dtpref, 4 << 10, 4 << 20), .help = "Preferred size of a READDIR reply; default: the server's." },
     { "io", .type = OPTION_IO, AT(io), .value = "auto|buffered|dontcache|direct",
       .help = "The way of file data: through the page cache (buffered), likewise but leaving nothing there (dontcache), or "
               "past it (direct); auto, the default, is buffered." },

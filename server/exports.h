@@ -52,7 +52,7 @@ struct export_rights {
     bool acl;                           /* NFSACL tells and sets ACLs; default true */
     bool noatime, nodiratime;           /* noatime is for directories, too */
     uint32_t rtmax, wtmax, dtpref;      /* bytes; 0: the server's */
-    uint32_t rtpref, wtpref;            /* bytes; 0, and what is more: rtmax and wtmax */
+    uint32_t rtpref, wtpref;            /* bytes; 0: the server's; never more than rtmax and wtmax */
     enum store_io io;                   /* the way of file data; default STORE_IO_AUTO */
     uint32_t readahead;                 /* bytes, of streams; 0: the kernel's */
     uint64_t max_rate;                  /* bytes of READ and WRITE a second, for each client; 0: no limit */

@@ -119,6 +119,12 @@ groups_new(const struct groups_config *config, struct groups **out)
 }
 
 void
+groups_set_ttl(struct groups *groups, uint64_t ttl_ms)
+{
+    resolver_set_times(groups->resolver, ttl_ms, RESOLVER_FOREVER);
+}
+
+void
 groups_stop(struct groups *groups)
 {
     resolver_stop(groups->resolver);

@@ -56,6 +56,9 @@ struct groups_config {
 /* Returns 0 or -errno. */
 int groups_new(const struct groups_config *config, struct groups **groups);
 
+/* Another ttl_ms, as with resolver_set_times(). */
+void groups_set_ttl(struct groups *groups, uint64_t ttl_ms);
+
 /* Wake up everybody who waits, and let nobody wait any more. To be called before the loops end. Any thread. */
 void groups_stop(struct groups *groups);
 

@@ -34,7 +34,7 @@ struct found {
 struct hosts {
     const struct hosts_source *source;
     const struct log *log;
-    uint64_t stale_ms;
+    _Atomic uint64_t stale_ms;
     _Atomic uint64_t generation;
     struct resolver *resolver;
 };
@@ -308,7 +308,7 @@ failed(void *context, const void *key, int err)
 
     log_warn(hosts->log, "host names cannot be looked up (%s: %s); answers that are known are used for %llu s at most",
              question->kind == QUESTION_ADDRESSES ? question->name : peer_address_format(&question->peer, &text),
-             strerror(-err), (unsigned long long)(hosts->stale_ms / 1000));
+             strerror(-err), (unsigned long long)(atomic_load(&hosts->stale_ms) / 1000));
 }
 
 static void
@@ -358,6 +358,13 @@ hosts_new(const struct hosts_config *config, struct hosts **out)
     }
     *out = hosts;
     return 0;
+}
+
+void
+hosts_set_times(struct hosts *hosts, uint64_t ttl_ms, uint64_t stale_ms)
+{
+    atomic_store(&hosts->stale_ms, MAX(stale_ms, ttl_ms));
+    resolver_set_times(hosts->resolver, ttl_ms, stale_ms);
 }
 
 void

@@ -78,6 +78,9 @@ struct hosts_query {
 /* Returns 0 or -errno. */
 int hosts_new(const struct hosts_config *config, struct hosts **hosts);
 
+/* Another ttl_ms and stale_ms, as with resolver_set_times(). */
+void hosts_set_times(struct hosts *hosts, uint64_t ttl_ms, uint64_t stale_ms);
+
 /* Wake up everybody who waits, and let nobody wait any more. To be called before the loops end. Any thread. */
 void hosts_stop(struct hosts *hosts);
 

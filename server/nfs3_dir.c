@@ -20,7 +20,8 @@
 #define HANDLE_FRAME 24                 /* of a handle beside the store's id: its length, and what fh.h puts around */
 #define NAME_MIN 24                     /* what of it counts for dircount */
 #define DIRENT_MAX roundup(sizeof(struct store_dirent) + STORE_NAME_MAX, 8)
-#define ENTRIES_MAX (512 << 10)         /* bytes of entries asked of the store at once */
+#define ENTRIES_MAX (512 << 10)         /* bytes of entries asked of the store at once ... */
+#define ENTRIES_SHARE 2                 /* ... unless so many times the reply's size is more */
 
 struct plus_entry {
     entryplus3 entry;
@@ -41,9 +42,10 @@ entries_room(const struct nfs3_call *call, uint32_t count)
 static int
 listing_begin(struct nfs3_call *call, size_t room, uint32_t frame, size_t buffer_bytes, uint32_t max_entries)
 {
+    size_t most = MAX(ENTRIES_MAX, ENTRIES_SHARE * (size_t)nfs3_dtpref(call));
     struct store_op *op = &call->op;
 
-    call->data = buf_get_spare(call->rpc.transport->buffers, MAX(MIN(buffer_bytes, ENTRIES_MAX), DIRENT_MAX));
+    call->data = buf_get_spare(call->rpc.transport->buffers, MAX(MIN(buffer_bytes, most), DIRENT_MAX));
     if (call->data == NULL)
         return -ENOMEM;
     call_expect(&call->rpc, call->data->capacity);

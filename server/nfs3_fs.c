@@ -57,23 +57,27 @@ over_transport(const struct nfs3_call *call, uint32_t bytes)
     return call->rpc.stream ? bytes : MIN(bytes, NFS3_UDP_MAX);
 }
 
+/* An export's own preference goes before the server's. */
 static uint32_t
-preferred(uint32_t of_export, uint32_t max)
+preferred(uint32_t of_export, uint32_t of_server, uint32_t max)
 {
-    return of_export != 0 ? MIN(of_export, max) : max;
+    uint32_t wanted = of_export != 0 ? of_export : of_server;
+
+    return wanted != 0 ? MIN(wanted, max) : max;
 }
 
 int
 nfs3_fsinfo_finish(struct nfs3_call *call)
 {
     FSINFO3resok *ok = &call->res.fsinfo.FSINFO3res_u.resok;
+    const struct worker_sizes *sizes = &call->worker->shared->sizes;
     const struct store_fs *fs = &call->op.r.fs;
 
     nfs3_post_op(call, &call->op.attr, &ok->obj_attributes);
     ok->rtmax = over_transport(call, nfs3_rtmax(call));
     ok->wtmax = over_transport(call, nfs3_wtmax(call));
-    ok->rtpref = preferred(call->rights->rtpref, ok->rtmax);
-    ok->wtpref = preferred(call->rights->wtpref, ok->wtmax);
+    ok->rtpref = preferred(call->rights->rtpref, sizes->rtpref, ok->rtmax);
+    ok->wtpref = preferred(call->rights->wtpref, sizes->wtpref, ok->wtmax);
     ok->rtmult = ok->wtmult = TRANSFER_MULTIPLE;
     ok->dtpref = over_transport(call, nfs3_dtpref(call));
     ok->maxfilesize = fs->max_file_size;

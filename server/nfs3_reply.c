@@ -6,8 +6,6 @@
 #include <sys/param.h>
 #include <sys/stat.h>
 
-#include "server/settings.h"
-
 #define NSEC_PER_SEC 1000000000u
 
 static ftype3
@@ -222,7 +220,7 @@ limit(uint32_t of_export, uint32_t of_server)
 uint32_t
 nfs3_rtmax(const struct nfs3_call *call)
 {
-    uint32_t max = limit(call->rights->rtmax, call->worker->shared->settings->rtmax);
+    uint32_t max = limit(call->rights->rtmax, call->worker->shared->sizes.rtmax);
 
     return (uint32_t)MIN(max, call_reply_max(&call->rpc) - BULK_REPLY_MAX);
 }
@@ -230,11 +228,11 @@ nfs3_rtmax(const struct nfs3_call *call)
 uint32_t
 nfs3_wtmax(const struct nfs3_call *call)
 {
-    return limit(call->rights->wtmax, call->worker->shared->settings->wtmax);
+    return limit(call->rights->wtmax, call->worker->shared->sizes.wtmax);
 }
 
 uint32_t
 nfs3_dtpref(const struct nfs3_call *call)
 {
-    return limit(call->rights->dtpref, call->worker->shared->settings->dtpref);
+    return limit(call->rights->dtpref, call->worker->shared->sizes.dtpref);
 }

@@ -53,7 +53,6 @@ struct resolver {
     const struct resolver_user *user;
     const struct sandbox *sandbox;
     void *context;
-    uint64_t ttl_ms, negative_ms, stale_ms;
     unsigned others_max;
     uint32_t entries_max, waiting_max, waiting_each_max;
     size_t bytes_max;
@@ -61,6 +60,7 @@ struct resolver {
 
     pthread_mutex_t lock;               /* of all below */
     pthread_cond_t work;                /* there is a question, or the end */
+    uint64_t ttl_ms, negative_ms, stale_ms;
     struct bucket *buckets;
     size_t nbuckets;                    /* a power of two */
     struct entries ages;                /* the one used last is last */
@@ -446,6 +446,22 @@ power_of_two(size_t least)
     return power;
 }
 
+static void
+set_times(struct resolver *resolver, uint64_t ttl_ms, uint64_t stale_ms)
+{
+    resolver->ttl_ms = ttl_ms;
+    resolver->negative_ms = MIN(ttl_ms / NEGATIVE_PART, NEGATIVE_MAX_MS);
+    resolver->stale_ms = MAX(stale_ms, ttl_ms);
+}
+
+void
+resolver_set_times(struct resolver *resolver, uint64_t ttl_ms, uint64_t stale_ms)
+{
+    pthread_mutex_lock(&resolver->lock);
+    set_times(resolver, ttl_ms, stale_ms);
+    pthread_mutex_unlock(&resolver->lock);
+}
+
 int
 resolver_new(const struct resolver_config *config, struct resolver **out)
 {
@@ -457,9 +473,7 @@ resolver_new(const struct resolver_config *config, struct resolver **out)
     resolver->user = config->user;
     resolver->sandbox = config->sandbox;
     resolver->context = config->context;
-    resolver->ttl_ms = config->ttl_ms;
-    resolver->negative_ms = MIN(config->ttl_ms / NEGATIVE_PART, NEGATIVE_MAX_MS);
-    resolver->stale_ms = MAX(config->stale_ms, config->ttl_ms);
+    set_times(resolver, config->ttl_ms, config->stale_ms);
     resolver->others_max = RESOLVER_THREADS - config->reserved;
     resolver->entries_max = config->entries;
     resolver->bytes_max = config->bytes;

@@ -91,6 +91,9 @@ void resolver_answer_put(struct resolver_answer *answer);
 /* Returns 0, or -errno; the context is released only after success. */
 int resolver_new(const struct resolver_config *config, struct resolver **resolver);
 
+/* How long answers are good for from now on; those that there are keep their time. Any thread. */
+void resolver_set_times(struct resolver *resolver, uint64_t ttl_ms, uint64_t stale_ms);
+
 /* Wake up everybody who waits, and let nobody wait any more. To be called before the loops end. Any thread. */
 void resolver_stop(struct resolver *resolver);
 

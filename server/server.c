@@ -3,30 +3,28 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "server/cpus.h"
 #include "server/mount3.h"
 #include "server/nfs3_call.h"
 #include "server/nfsacl.h"
 #include "server/server_private.h"
+#include "server/sysctls.h"
 #include "xdr/mount3.h"
 
 #define AUTO_WORKERS_MAX 8
+#define WORKERS_MAX 256
+#define AUTO_UDP_BUFFER (4u << 20)                      /* bytes, as far as the kernel gives them */
+#define ERROR_MAX 256
 #define RECORD_MAX ((4u << 20) + (64u << 10))           /* bytes: the largest wtmax, and what is around it */
-#define REPLIES_MAX ((uint64_t)32 << 20)                /* bytes of replies to come, or that wait for one client ... */
-#define REPLIES_SHARE 8                                 /* ... but not more than this part of all memory */
-#define CLIENT_SHARE 4                  /* of all connections, and of the memory, that one client may have */
-#define CLIENT_LEAST 16                 /* connections that he may have in any case */
 #define WAITING_MAX 1024                /* calls that wait for host names, or for groups */
 #define WAITING_EACH_MAX 128            /* for one answer: a client's burst, and room for others while it is slow */
 #define RATES_MAX 16384                 /* clients of exports with limits that are told apart */
-#define DELAYED_SHARE 16                /* of all memory, for calls over their limits; half of where calls are scarce */
 #define LOGGED_EXPORTS 8                /* named in the line at the start */
 #define LOGGED_PATH 128                 /* bytes of each */
 
@@ -92,25 +90,42 @@ enter_lookup(void *context)
         abort();
 }
 
+/* The keeper starts threads, which give up more than it does. */
+static void
+enter_operator(void *context)
+{
+    if (sandbox_enter(context, SANDBOX_OPERATOR) < 0)
+        abort();
+}
+
 static int
 start_pools(struct server *server)
 {
-    int err = pool_new_with(server->settings.threads, enter_calls, server->sandbox, &server->pool);
+    struct pool_config calls = { .begin = enter_calls, .begin_keeper = enter_operator, .context = server->sandbox };
+    const struct pool_config paths = { .min = 1, .max = 1, .begin = enter_lookup, .context = server->sandbox };
+    int err;
 
-    return err < 0 ? err : pool_new_with(1, enter_lookup, server->sandbox, &server->paths);
+    server_threads(&server->settings, &calls.min, &calls.max);
+    err = pool_new_with(&calls, &server->pool);
+    return err < 0 ? err : pool_new_with(&paths, &server->paths);
 }
 
-static unsigned
-choose_workers(const struct settings *settings)
+/* How many workers there shall be. Returns 0 or -errno with error. */
+static int
+choose_workers(const struct settings *settings, unsigned *count, char *error, size_t error_size)
 {
-    cpu_set_t cpus;
-    int count = 1;
+    bool listed = strcmp(settings->cpu_affinity, "off") != 0 && strcmp(settings->cpu_affinity, "auto") != 0;
+    char why[ERROR_MAX];
+    struct cpus cpus;
+    int err = cpus_choose(settings->cpu_affinity, &cpus, why, sizeof(why));
 
+    if (err < 0)
+        snprintf(error, error_size, "cpu_affinity: %s", why);
     if (settings->workers != 0)
-        return settings->workers;
-    if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0)
-        count = CPU_COUNT(&cpus);
-    return (unsigned)MIN(MAX(count, 1), AUTO_WORKERS_MAX);
+        *count = settings->workers;
+    else
+        *count = listed ? MIN(cpus.count, WORKERS_MAX) : MIN(cpus_usable(), AUTO_WORKERS_MAX);
+    return err;
 }
 
 static int
@@ -126,7 +141,7 @@ open_sockets(struct server *server, const struct server_config *config, unsigned
         .udp = settings->udp,
         .udp_sockets = workers,
         .backlog = (int)settings->backlog,
-        .udp_buffer = settings->udp_buffer,
+        .udp_buffer = settings->udp_buffer != 0 ? settings->udp_buffer : AUTO_UDP_BUFFER,
     };
     int err = listen_open(&listen, &server->nfs_sockets, error, error_size);
 
@@ -141,35 +156,21 @@ open_sockets(struct server *server, const struct server_config *config, unsigned
     return err;
 }
 
-/* Connections leave descriptors to files, pipes and rings: else the first that are idle would end all reading. */
-static uint32_t
-choose_connections(const struct server *server)
-{
-    uint32_t wanted = server->settings.max_connections;
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY || wanted <= limit.rlim_cur / 4)
-        return wanted;
-    log_warn(&server->log, "at most %u connections (max_connections is %u): RLIMIT_NOFILE is %llu",
-             (unsigned)MAX(limit.rlim_cur / 4, 1), wanted, (unsigned long long)limit.rlim_cur);
-    return (uint32_t)MAX(limit.rlim_cur / 4, 1);
-}
-
 static int
 set_up_shared(struct server *server)
 {
-    uint32_t connections = choose_connections(server), share = server->settings.client_connections;
-    const struct settings *settings = &server->settings;
     struct worker_shared *shared = &server->shared;
+    int err = clients_new(1, &shared->transport.clients);
 
-    shared->settings = settings;
+    if (err < 0)
+        return err;
+    shared->settings = &server->settings;
     shared->log = &server->log;
     shared->key = state_key(server->state);
     shared->mounts = server->mounts;
     shared->hosts = server->hosts;
     shared->groups = server->groups;
     shared->rate = server->rate;
-    shared->delay_budget.max_bytes = settings->max_memory / DELAYED_SHARE;
     shared->pool = server->pool;
     shared->paths = server->paths;
     shared->sandbox = server->sandbox;
@@ -177,21 +178,10 @@ set_up_shared(struct server *server)
     shared->programs = programs;
     shared->nprograms = sizeof(programs) / sizeof(programs[0]);
     shared->call_size = MAX(sizeof(struct nfs3_call), sizeof(struct mount3_call));
-    shared->transport.limits = (struct transport_limits){
-        .record_bytes = RECORD_MAX,
-        .calls_per_client = settings->calls_per_client,
-        .calls_per_conn = settings->calls_per_connection,
-        .bytes_per_client = settings->max_memory / CLIENT_SHARE,
-        .reply_bytes_per_conn = MIN(REPLIES_MAX, server->settings.max_memory / REPLIES_SHARE),
-        .connections = connections,
-        .idle_ms = settings->idle_timeout * UINT64_C(1000),
-        .keepalive_s = settings->keepalive,
-        .socket_buffer = settings->socket_buffer,
-        .udp_buffer = settings->udp_buffer,
-    };
+    shared->transport.limits.record_bytes = RECORD_MAX;
     shared->transport.gss = server->gss;
-    shared->transport.budget.max_bytes = settings->max_memory;
-    return clients_new(share != 0 ? share : MAX(connections / CLIENT_SHARE, CLIENT_LEAST), &shared->transport.clients);
+    server_use_limits(server);
+    return 0;
 }
 
 static int
@@ -302,6 +292,7 @@ static void
 log_start(const struct server *server)
 {
     const struct exports *set = server->exports;
+    struct pool_stats stats;
     char names[LOGGED_EXPORTS * (LOGGED_PATH + 2) + 32] = "nothing";
     char path[LOGGED_PATH];
     size_t used = 0;
@@ -311,9 +302,12 @@ log_start(const struct server *server)
                                  log_quote(path, sizeof(path), set->list[i].path, set->list[i].path_len));
     if (set->count > LOGGED_EXPORTS)
         snprintf(names + used, sizeof(names) - used, " and %zu more", set->count - LOGGED_EXPORTS);
+    pool_read_stats(server->pool, &stats);
     log_info(&server->log, "serving %s on port %u, MOUNT on port %u; engine %s, workers %u, threads %u", names,
              server->ports.nfs, server->ports.mount, worker_engine_name(server->workers[0]), server->nworkers,
-             server->settings.threads);
+             stats.threads);
+    if (server->settings.sqpoll > 0 && !worker_polls(server->workers[0]))
+        log_warn(&server->log, "sqpoll: this kernel gives no such thread; workers submit themselves");
     if (worker_cred_mode(server->workers[0]) == CRED_SELF)
         log_warn(&server->log, "not root: every caller acts as user %u here, whoever he is", (unsigned)geteuid());
 }
@@ -403,9 +397,11 @@ begin_to_listen(struct server *server, char *error, size_t error_size)
 static int
 start(struct server *server, const struct server_config *config, char *error, size_t error_size)
 {
-    unsigned workers = choose_workers(&server->settings);
-    int err = server_load_exports(server, error, error_size);
+    unsigned workers = 0;
+    int err = choose_workers(&server->settings, &workers, error, error_size);
 
+    if (err == 0)
+        err = server_load_exports(server, error, error_size);
     if (err == 0)
         err = start_state(server, config, error, error_size);
     if (err == 0)
@@ -425,12 +421,15 @@ start(struct server *server, const struct server_config *config, char *error, si
         return server_explain(err, "the table of clients", error, error_size);
     err = start_workers(server, workers, error, error_size);
     if (err == 0)
+        err = server_place_workers(server, server->settings.cpu_affinity, error, error_size);
+    if (err == 0)
         err = register_ports(server, error, error_size);
     if (err == 0)
         err = begin_to_listen(server, error, error_size);
     if (err < 0)
         return err;
     log_start(server);
+    sysctls_warn(&server->settings, NULL, &server->log);
     server_watch_mounts(server);
     server->has_run = true;
     if (server->control != NULL)

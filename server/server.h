@@ -60,6 +60,7 @@ struct server_status {
     uint64_t uptime_ms;
     struct server_ports ports;
     const char *engine;                 /* "uring" or "pool" */
+    bool polls;                         /* a thread of the kernel takes what workers submit */
     unsigned workers;
     uint32_t connections;
     struct pool_stats pool;

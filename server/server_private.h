@@ -1,5 +1,5 @@
 /*
- * server/server_private.h - what a server is made of; for server.c, server_exports.c and server_stats.c.
+ * server/server_private.h - what a server is made of; for server.c and server_....c.
  */
 #ifndef RINGNFS_SERVER_SERVER_PRIVATE_H
 #define RINGNFS_SERVER_SERVER_PRIVATE_H
@@ -52,6 +52,7 @@ struct server {
     struct worker_shared shared;
     struct worker **workers;
     unsigned nworkers;                  /* that run */
+    bool placed;                        /* they have been told where to run */
     unsigned last_given;                /* the worker that got the last connection; the first one's thread only */
     struct listen_set nfs_sockets;      /* until the workers have them */
     struct listen_set mount_sockets;    /* empty when the ports are the same */
@@ -77,6 +78,15 @@ uint64_t server_now_ms(void);
 
 /* The same a tick of the kernel's late, at most 10 ms, and many times faster. */
 uint64_t server_coarse_ms(void);
+
+/* How many threads there may be for calls that wait. */
+void server_threads(const struct settings *settings, unsigned *min, unsigned *max);
+
+/* Have the workers go by the settings of their connections, memory and sizes. */
+void server_use_limits(struct server *server);
+
+/* Have the workers run where cpu_affinity says. Returns 0 or -errno with error. */
+int server_place_workers(struct server *server, const char *cpu_affinity, char *error, size_t error_size);
 
 /* Copy where exports come from. Returns 0 or -ENOMEM. */
 int server_source_init(struct source_copy *copy, const struct exports_source *from);

@@ -1,9 +1,7 @@
-/* server/server_stats.c - what a running server tells of itself, and the settings that can be changed meanwhile. */
-#include <errno.h>
+/* server/server_stats.c - what a running server tells of itself. */
 #include <time.h>
 
 #include "server/server_private.h"
-#include "server/settings_table.h"
 
 uint64_t
 server_now_ms(void)
@@ -30,6 +28,7 @@ server_status(struct server *server, struct server_status *status)
         .uptime_ms = server_now_ms() - server->started_ms,
         .ports = server->ports,
         .engine = worker_engine_name(server->workers[0]),
+        .polls = worker_polls(server->workers[0]),
         .workers = server->nworkers,
         .connections = atomic_load_explicit(&server->shared.transport.connections, memory_order_relaxed),
         .identity = worker_cred_mode(server->workers[0]),
@@ -117,75 +116,4 @@ server_stats(struct server *server, struct server_stats *stats)
     stats->mounts = mount_list_count(server->mounts);
     add(&stats->log_lost, &server->log_meter.lost);
     add(&stats->log_left_out, &server->log_meter.left_out);
-}
-
-int
-server_setting(struct server *server, const char *key, char *value, size_t value_size, char *error, size_t error_size)
-{
-    const struct setting *row = settings_find(key, error, error_size);
-
-    if (row == NULL)
-        return -EINVAL;
-    pthread_mutex_lock(&server->lock);
-    settings_format(&server->settings, row, value, value_size);
-    pthread_mutex_unlock(&server->lock);
-    return 0;
-}
-
-/* Do what a changed setting means; with the lock held. */
-static int
-apply(struct server *server, const struct settings *changed, char *error, size_t error_size)
-{
-    int err = 0;
-
-    if (changed->threads != server->settings.threads)
-        err = pool_resize(server->pool, changed->threads);
-    if (err < 0) {
-        pool_resize(server->pool, server->settings.threads);
-        return server_explain(err, "threads", error, error_size);
-    }
-    server->log.level = changed->log_level;
-    server->settings.threads = changed->threads;
-    server->log_meter.limit = changed->log_limit;
-    server->settings.log_level = changed->log_level;
-    server->settings.log_limit = changed->log_limit;
-    server->settings.drain_timeout = changed->drain_timeout;
-    return 0;
-}
-
-static int
-set_locked(struct server *server, const char *key, const char *value, char *error, size_t error_size)
-{
-    struct settings changed;
-    int err = settings_copy(&changed, &server->settings);
-
-    if (err < 0)
-        return server_explain(err, key, error, error_size);
-    err = settings_set(&changed, key, value, error, error_size);
-    if (err == 0)
-        err = settings_check(&changed, error, error_size);
-    if (err == 0)
-        err = apply(server, &changed, error, error_size);
-    settings_fini(&changed);
-    return err;
-}
-
-int
-server_set(struct server *server, const char *key, const char *value, char *error, size_t error_size)
-{
-    const struct setting *row = settings_find(key, error, error_size);
-    int err;
-
-    if (row == NULL)
-        return -EINVAL;
-    if (!row->live) {
-        snprintf(error, error_size, "%s can be changed only at the start", key);
-        return -EPERM;
-    }
-    pthread_mutex_lock(&server->lock);
-    err = set_locked(server, key, value, error, error_size);
-    pthread_mutex_unlock(&server->lock);
-    if (err == 0)
-        log_info(&server->log, "%s is %s now", key, value);
-    return err;
 }

@@ -69,6 +69,13 @@ load_number(const struct setting *row, const void *field)
     return value;
 }
 
+/* The least that is written as a number: 0 may have a word of its own. */
+static uint64_t
+least_number(const struct setting *row)
+{
+    return row->zero != NULL && row->min == 0 ? row->multiple : row->min;
+}
+
 static const char *
 format_number(const struct setting *row, char *out, size_t size, uint64_t value)
 {
@@ -82,17 +89,25 @@ static int
 set_number(const struct setting *row, void *field, const char *text, const char *shown, char *error, size_t error_size)
 {
     char min[24], max[24];
+    const char *or = row->zero != NULL ? ", or " : "", *word = row->zero != NULL ? row->zero : "";
     uint64_t value;
-    int err = row->type == SETTING_SIZE ? text_size(text, &value) : text_number(text, &value);
+    int err;
 
+    if (row->zero != NULL && strcmp(text, row->zero) == 0) {
+        store_number(row, field, 0);
+        return 0;
+    }
+    err = row->type == SETTING_SIZE ? text_size(text, &value) : text_number(text, &value);
     if (err == -EINVAL) {
-        snprintf(error, error_size, "%s: %s is not a %s", row->key, shown,
-                 row->type == SETTING_SIZE ? "size (a number, or one with K, M or G behind it)" : "number");
+        snprintf(error, error_size, "%s: %s is %s a %s%s%s", row->key, shown, row->zero != NULL ? "neither" : "not",
+                 row->type == SETTING_SIZE ? "size (a number, or one with K, M or G behind it)" : "number",
+                 row->zero != NULL ? " nor " : "", word);
         return -EINVAL;
     }
     if (err == -ERANGE || value < row->min || value > row->max) {
-        snprintf(error, error_size, "%s: %s is out of range (%s to %s)", row->key, shown,
-                 format_number(row, min, sizeof(min), row->min), format_number(row, max, sizeof(max), row->max));
+        snprintf(error, error_size, "%s: %s is out of range (%s to %s%s%s)", row->key, shown,
+                 format_number(row, min, sizeof(min), least_number(row)),
+                 format_number(row, max, sizeof(max), row->max), or, word);
         return -EINVAL;
     }
     if (value % row->multiple != 0) {
@@ -173,13 +188,13 @@ int
 settings_set(struct settings *settings, const char *key, const char *value, char *error, size_t error_size)
 {
     const struct setting *row = settings_find(key, error, error_size);
-    char shown[SHOWN_MAX];
+    char shown[SHOWN_MAX], why[160];
     void *field;
 
     if (row == NULL)
         return -EINVAL;
     field = (char *)settings + row->offset;
-    if (*value == '\0' && row->type != SETTING_STRING) {
+    if (*value == '\0' && (row->type != SETTING_STRING || row->check != NULL)) {
         snprintf(error, error_size, "%s: the value is missing", key);
         return -EINVAL;
     }
@@ -193,7 +208,10 @@ settings_set(struct settings *settings, const char *key, const char *value, char
     case SETTING_CHOICE:
         return set_choice(row, field, value, shown, error, error_size);
     case SETTING_STRING:
-        return set_string(row, field, value, error, error_size);
+        if (row->check == NULL || row->check(value, why, sizeof(why)) == 0)
+            return set_string(row, field, value, error, error_size);
+        snprintf(error, error_size, "%s: %s", key, why);
+        break;
     }
     return -EINVAL;
 }
@@ -203,6 +221,7 @@ settings_format(const struct settings *settings, const struct setting *row, char
 {
     const void *field = (const char *)settings + row->offset;
     const char *text;
+    uint64_t number;
     bool on;
 
     switch (row->type) {
@@ -212,7 +231,11 @@ settings_format(const struct settings *settings, const struct setting *row, char
         break;
     case SETTING_NUMBER:
     case SETTING_SIZE:
-        format_number(row, out, size, load_number(row, field));
+        number = load_number(row, field);
+        if (row->zero != NULL && number == 0)
+            snprintf(out, size, "%s", row->zero);
+        else
+            format_number(row, out, size, number);
         break;
     case SETTING_CHOICE:
         snprintf(out, size, "%s", row->choices[load_number(row, field)]);
@@ -392,18 +415,21 @@ settings_load(struct settings *settings, const char *path, char *error, size_t e
 int
 settings_check(const struct settings *settings, char *error, size_t error_size)
 {
-    uint64_t largest = settings->rtmax > settings->wtmax ? settings->rtmax : settings->wtmax;
+    const struct { const char *key; uint64_t bytes; } sizes[] = {
+        { "rtmax", settings->rtmax }, { "wtmax", settings->wtmax }, { "dtpref", settings->dtpref }
+    };
     char share[24], needed[24], shown[SHOWN_MAX];
 
     if (!settings->tcp && !settings->udp) {
         snprintf(error, error_size, "tcp and udp are both off: nobody could call");
         return -EINVAL;
     }
-    if (largest > settings->max_memory / 8) {
-        snprintf(error, error_size, "%s is more than an eighth of max_memory (%s): %s at least is needed",
-                 settings->rtmax == largest ? "rtmax" : "wtmax",
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        if (sizes[i].bytes <= settings->max_memory / 8)
+            continue;
+        snprintf(error, error_size, "%s is more than an eighth of max_memory (%s): %s at least is needed", sizes[i].key,
                  text_format_size(share, sizeof(share), settings->max_memory),
-                 text_format_size(needed, sizeof(needed), largest * 8));
+                 text_format_size(needed, sizeof(needed), sizes[i].bytes * 8));
         return -EINVAL;
     }
     if (settings->state_dir != NULL && settings->state_dir[0] != '/') {
@@ -414,7 +440,7 @@ settings_check(const struct settings *settings, char *error, size_t error_size)
     return 0;
 }
 
-/* "4K to 4M bytes", "auto, system or off"; what a value looks like. */
+/* "4K to 4M bytes", "1 to 256, or auto", "auto, system or off"; what a value looks like. */
 static void
 describe(const struct setting *row, char *out, size_t size)
 {
@@ -426,14 +452,15 @@ describe(const struct setting *row, char *out, size_t size)
         break;
     case SETTING_NUMBER:
     case SETTING_SIZE:
-        snprintf(out, size, "%s to %s%s%s", format_number(row, min, sizeof(min), row->min),
-                 format_number(row, max, sizeof(max), row->max), *row->unit == '\0' ? "" : " ", row->unit);
+        snprintf(out, size, "%s to %s%s%s%s%s", format_number(row, min, sizeof(min), least_number(row)),
+                 format_number(row, max, sizeof(max), row->max), *row->unit == '\0' ? "" : " ", row->unit,
+                 row->zero != NULL ? ", or " : "", row->zero != NULL ? row->zero : "");
         break;
     case SETTING_CHOICE:
         list_choices(row, out, size);
         break;
     case SETTING_STRING:
-        snprintf(out, size, "an absolute path");
+        snprintf(out, size, "%s", row->unit);
         break;
     }
 }
@@ -446,7 +473,7 @@ settings_print_help(FILE *out)
     fprintf(out, "Settings and their defaults, for ringnfs.conf and --set:\n");
     for (i = 0; i < settings_table_rows; i++) {
         const struct setting *row = &settings_table[i];
-        char head[64], values[128], text[512];
+        char head[64], values[128], text[1024];
 
         snprintf(head, sizeof(head), "%s = %s", row->key, row->initial);
         describe(row, values, sizeof(values));
@@ -471,6 +498,10 @@ settings_print_roff(FILE *out)
         text_print_roff(out, row->initial);
         fprintf(out, "\n");
         text_print_roff(out, row->help);
+        if (row->when != NULL) {
+            fprintf(out, "\n");
+            text_print_roff(out, row->when);
+        }
         fprintf(out, "\nAllowed: ");
         text_print_roff(out, values);
         fprintf(out, ".\n");

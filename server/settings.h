@@ -24,12 +24,15 @@ struct settings {
     uint32_t mount_port;                /* 0: the same as port */
     bool udp, tcp;
     enum setting_rpcbind rpcbind;
-    uint32_t threads;                   /* that may block, RPCNFSDCOUNT; default 8 */
+    uint32_t threads;                   /* that may block, RPCNFSDCOUNT; 0: as many as the work takes */
     uint32_t workers;                   /* event workers; 0: one per CPU, at most 8 */
+    char *cpu_affinity;                 /* owned; where workers run: a list of CPUs, "auto" or "off" (cpus.h) */
     enum setting_engine engine;
     enum setting_inline inline_mode;    /* "inline" */
     uint32_t ring_entries;
-    uint32_t rtmax, wtmax, dtpref;      /* bytes; 4 KiB to 4 MiB (dtpref to 1 MiB) */
+    uint32_t sqpoll;                    /* milliseconds that a thread of the kernel looks for entries; 0: there is none */
+    uint32_t rtmax, wtmax, dtpref;      /* bytes; 4 KiB to 4 MiB */
+    uint32_t rtpref, wtpref;            /* likewise; 0, and what is more: rtmax and wtmax */
     uint64_t max_memory;                /* bytes of buffers in the whole server */
     uint32_t max_connections;
     uint32_t client_connections;        /* of one client; 0: a quarter of max_connections, 16 at least */
@@ -39,7 +42,8 @@ struct settings {
     uint32_t calls_per_client;
     uint32_t fd_cache;                  /* files kept open per export; 0: a part of RLIMIT_NOFILE */
     uint32_t socket_buffer;             /* bytes; 0: the kernel tunes it */
-    uint32_t udp_buffer;                /* bytes */
+    uint32_t udp_buffer;                /* bytes; 0: as much as the kernel gives, up to 4 MiB */
+    bool tcp_nodelay;
     uint32_t backlog;
     uint32_t drain_timeout;             /* seconds */
     uint32_t drc_entries;               /* replies kept for calls that are sent again; 0: none */

@@ -1,6 +1,7 @@
 /* server/settings_table.c - see settings_table.h. */
 #include "server/settings_table.h"
 
+#include "server/cpus.h"
 #include "server/settings.h"
 
 #define BOOL(field)                   .type = SETTING_BOOL, .unit = "", .offset = offsetof(struct settings, field), \
@@ -14,7 +15,7 @@
 #define CHOICE(field, words)          .type = SETTING_CHOICE, .unit = "", .choices = words, \
                                       .offset = offsetof(struct settings, field), \
                                       .width = sizeof(((struct settings *)NULL)->field)
-#define STRING(field)                 .type = SETTING_STRING, .unit = "", .offset = offsetof(struct settings, field), \
+#define STRING(field, what)           .type = SETTING_STRING, .unit = what, .offset = offsetof(struct settings, field), \
                                       .width = sizeof(char *)
 #define KIB(n) (UINT64_C(n) << 10)
 #define MIB(n) (UINT64_C(n) << 20)
@@ -38,50 +39,101 @@ const struct setting settings_table[] = {
     { "rpcbind", CHOICE(rpcbind, rpcbind_words), .initial = "auto",
       .help = "Whether the ports are registered with the system's rpcbind: auto goes on without one, system does not "
               "start without one, off leaves it alone." },
-    { "threads", NUMBER(threads, "", 1, 1024), .initial = "8", .live = true,
-      .help = "Threads for operations that wait for a disk; the counterpart of RPCNFSDCOUNT." },
-    { "workers", NUMBER(workers, "", 0, 256), .initial = "0",
-      .help = "Event workers, each with a loop and a ring of its own; 0 is one per CPU, at most 8." },
+    { "threads", NUMBER(threads, "", 1, 1024), .zero = "auto", .initial = "auto", .live = true,
+      .help = "Threads for operations that wait for a disk; the counterpart of RPCNFSDCOUNT. auto is 8 to 64, as many as "
+              "the work takes: there is one more when work has waited for 5 ms, and one fewer when they are idle.",
+      .when = "A number holds when the server shares its machine, or for disks that get slower with more at once; see "
+              "queued, waited and busy in what ringnfsctl stats tells of threads. More than 64 can pay for many disks, "
+              "or for one that is far away." },
+    { "workers", NUMBER(workers, "", 0, 256), .zero = "auto", .initial = "auto",
+      .help = "Event workers, each with a loop and a ring of its own; auto is one per CPU, at most 8, or one for each CPU "
+              "that cpu_affinity lists.",
+      .when = "Fewer leave processors to others; more than there are CPUs never help." },
+    { "cpu_affinity", STRING(cpu_affinity, "a list of CPUs such as 0-3,6, auto or off"), .check = cpus_check,
+      .initial = "off", .live = true,
+      .help = "CPUs that event workers run on, each on one of them, in turn: a list, all that there are (auto), or "
+              "wherever the kernel likes (off).",
+      .when = "On machines with several memory nodes name the CPUs next to the network card. On a machine with other "
+              "work leave it alone: a worker that may not move waits behind whoever has its CPU." },
     { "engine", CHOICE(engine, engine_words), .initial = "auto",
       .help = "How file data is read and written: by io_uring, by the pool of threads, or by io_uring where the kernel "
               "gives one (auto)." },
     { "inline", CHOICE(inline_mode, inline_words), .initial = "auto",
       .help = "Whether operations on names run on the event worker itself; auto does so while they are fast." },
     { "ring_entries", NUMBER(ring_entries, "", 8, 32768), .initial = "256",
-      .help = "Submissions that fit into a worker's ring at once." },
-    { "rtmax", SIZE(rtmax, KIB(4), MIB(4), 512), .initial = "1M",
-      .help = "Largest READ that is answered in one reply; a multiple of 512." },
-    { "wtmax", SIZE(wtmax, KIB(4), MIB(4), 512), .initial = "1M",
-      .help = "Largest WRITE that is taken in one call; a multiple of 512." },
-    { "dtpref", SIZE(dtpref, KIB(4), MIB(1), 512), .initial = "64K",
-      .help = "Size of a READDIR reply that clients are told to prefer; a multiple of 512." },
-    { "max_memory", SIZE(max_memory, MIB(16), GIB(1024), 1), .initial = "512M",
+      .help = "Submissions that fit into a worker's ring at once.",
+      .when = "Hardly ever: a full ring is handed over earlier, and nothing is lost." },
+    { "sqpoll", NUMBER(sqpoll, "milliseconds", 1, 60000), .zero = "off", .initial = "off",
+      .help = "How long a thread of the kernel, one for each worker, goes on looking for submissions when there are none, "
+              "so that workers need no system call to submit; off: there is no such thread.",
+      .when = "Only where there are CPUs to spare, one for each worker, and the load is uncached or stable I/O on a "
+              "fast disk: such a thread keeps a CPU busy. On a machine without spare ones it makes everything slower." },
+    { "rtmax", SIZE(rtmax, KIB(4), MIB(4), 512), .initial = "1M", .live = true,
+      .help = "Largest READ that is answered in one reply; a multiple of 512. Clients ask for it when they mount.",
+      .when = "Less for many clients behind a slow link, which then take turns sooner. More than 1M is for clients that "
+              "ask for more: many stop at 1M." },
+    { "wtmax", SIZE(wtmax, KIB(4), MIB(4), 512), .initial = "1M", .live = true,
+      .help = "Largest WRITE that is taken in one call; a multiple of 512. Clients ask for it when they mount.",
+      .when = "As for rtmax." },
+    { "rtpref", SIZE(rtpref, KIB(4), MIB(4), 512), .zero = "auto", .initial = "auto", .live = true,
+      .help = "Size of READs that clients are told to prefer; a multiple of 512. auto, and at most: rtmax.",
+      .when = "To have clients ask for less without forbidding more. Linux goes by rtmax when rsize is not given." },
+    { "wtpref", SIZE(wtpref, KIB(4), MIB(4), 512), .zero = "auto", .initial = "auto", .live = true,
+      .help = "Size of WRITEs that clients are told to prefer; a multiple of 512. auto, and at most: wtmax.",
+      .when = "As for rtpref." },
+    { "dtpref", SIZE(dtpref, KIB(4), MIB(4), 512), .initial = "64K", .live = true,
+      .help = "Size of a READDIR reply that clients are told to prefer, and up to which they get one; a multiple of 512. "
+              "What a client asks for up to 64K it gets in any case.",
+      .when = "More for clients far away that list large directories; each such call takes three times as much memory." },
+    { "max_memory", SIZE(max_memory, MIB(16), GIB(1024), 1), .initial = "512M", .live = true,
       .help = "Memory for buffers in the whole server; at this bound it stops reading from clients, and from one client "
-              "when a quarter of it holds his large calls and his replies." },
-    { "max_connections", NUMBER(max_connections, "", 1, 1000000), .initial = "10000",
-      .help = "TCP connections that may be open at once." },
-    { "client_connections", NUMBER(client_connections, "", 0, 1000000), .initial = "0",
-      .help = "TCP connections that one client may have, which is an IPv4 address or an IPv6 network of 64 bits; 0 is a "
-              "quarter of max_connections, and 16 at least." },
-    { "idle_timeout", NUMBER(idle_timeout, "seconds", 0, 86400), .initial = "360",
-      .help = "A TCP connection without a call under way that has moved no byte for so long is closed; 0 closes none. "
-              "Clients connect again when they have something to ask." },
-    { "keepalive", NUMBER(keepalive, "seconds", 0, 32767), .initial = "60",
+              "when a quarter of it holds his large calls and his replies.",
+      .when = "Less on a small machine. More when buffers in ringnfsctl stats come near it: for hundreds of clients "
+              "that write or read at once." },
+    { "max_connections", NUMBER(max_connections, "", 1, 1000000), .initial = "10000", .live = true,
+      .help = "TCP connections that may be open at once.",
+      .when = "When connections_refused in ringnfsctl stats grows; the limit of open files (RLIMIT_NOFILE) must be four "
+              "times as large." },
+    { "client_connections", NUMBER(client_connections, "", 0, 1000000), .zero = "auto", .initial = "auto", .live = true,
+      .help = "TCP connections that one client may have, which is an IPv4 address or an IPv6 network of 64 bits; auto is a "
+              "quarter of max_connections, and 16 at least.",
+      .when = "When all clients come from one address, through a translation of addresses." },
+    { "idle_timeout", NUMBER(idle_timeout, "seconds", 0, 86400), .zero = "off", .initial = "360", .live = true,
+      .help = "A TCP connection without a call under way that has moved no byte for so long is closed; off closes none. "
+              "Clients connect again when they have something to ask.",
+      .when = "off, or longer, for clients behind a firewall that lets new connections out slowly." },
+    { "keepalive", NUMBER(keepalive, "seconds", 0, 32767), .initial = "60", .live = true,
       .help = "How long a TCP peer may be silent before it is asked whether it is still there; one that does not answer "
-              "is given up after twice the time; 0 leaves this to the kernel." },
-    { "calls_per_connection", NUMBER(calls_per_connection, "", 1, 65536), .initial = "1024",
-      .help = "Calls of one connection that may be under way; at this bound it is not read from." },
-    { "calls_per_client", NUMBER(calls_per_client, "", 16, 1000000), .initial = "2048",
+              "is given up after twice the time; 0 leaves this to the kernel. New connections follow.",
+      .when = "Less when dead clients hold what others wait for; more for links that are down for minutes." },
+    { "calls_per_connection", NUMBER(calls_per_connection, "", 1, 65536), .initial = "1024", .live = true,
+      .help = "Calls of one connection that may be under way; at this bound it is not read from.",
+      .when = "Less, such as 64, where one client's burst must not be in front of everybody's next call." },
+    { "calls_per_client", NUMBER(calls_per_client, "", 16, 1000000), .initial = "2048", .live = true,
       .help = "Calls of one client that may be under way over all of his TCP connections; at this bound none of them is "
-              "read from, so that others need not wait behind him." },
-    { "fd_cache", NUMBER(fd_cache, "files", 0, 1000000), .initial = "0",
-      .help = "Files kept open per exported directory; 0 is a share of the limit of open files (RLIMIT_NOFILE)." },
-    { "socket_buffer", SIZE(socket_buffer, 0, GIB(1), 1), .initial = "0",
-      .help = "Send and receive buffer of a TCP connection; 0 lets the kernel tune it." },
-    { "udp_buffer", SIZE(udp_buffer, 0, GIB(1), 1), .initial = "4M",
-      .help = "Receive buffer of a UDP socket; 0 is the kernel's default." },
+              "read from, so that others need not wait behind him.",
+      .when = "As for calls_per_connection." },
+    { "fd_cache", NUMBER(fd_cache, "files", 0, 1000000), .zero = "auto", .initial = "auto",
+      .help = "Files kept open per exported directory; auto is a share of the limit of open files (RLIMIT_NOFILE).",
+      .when = "Less when the machine runs short of open files or of inodes in memory; rather raise the limit for more." },
+    { "socket_buffer", SIZE(socket_buffer, 0, GIB(1), 1), .zero = "auto", .initial = "auto", .live = true,
+      .help = "Send and receive buffer of a TCP connection; auto lets the kernel tune it. The kernel's bounds are the "
+              "sysctls net.core.rmem_max and net.core.wmem_max. New connections follow.",
+      .when = "For a fast link with a long way, when net.ipv4.tcp_rmem and tcp_wmem cannot be raised: its bytes a "
+              "second times its round trip. A number ends the kernel's tuning." },
+    { "udp_buffer", SIZE(udp_buffer, 0, GIB(1), 1), .zero = "auto", .initial = "auto",
+      .help = "Receive buffer of a UDP socket, one for each worker; auto is as much as the kernel gives, up to 4M. Its "
+              "bound is the sysctl net.core.rmem_max.",
+      .when = "When UDP loses datagrams here (RcvbufErrors in nstat): raise net.core.rmem_max, and this beyond 4M." },
+    { "tcp_nodelay", BOOL(tcp_nodelay), .initial = "on", .live = true,
+      .help = "Whether a reply is sent without waiting for the client to confirm what came before it (TCP_NODELAY). New "
+              "connections follow.",
+      .when = "Leave it on: all replies that are ready go out in one piece anyhow, so off saves nothing and can cost 40 "
+              "ms a call." },
     { "backlog", NUMBER(backlog, "", 1, 65535), .initial = "1024",
-      .help = "Connections that may wait to be accepted." },
+      .help = "Connections that may wait to be accepted. The kernel's bound is the sysctl net.core.somaxconn.",
+      .when = "When thousands of clients connect in one moment, such as after a power failure, and nstat counts "
+              "ListenOverflows." },
     { "drain_timeout", NUMBER(drain_timeout, "seconds", 0, 3600), .initial = "5", .live = true,
       .help = "How long calls under way may take to finish when the server is stopped." },
     { "drc_entries", NUMBER(drc_entries, "entries", 0, 10000000), .initial = "16384",
@@ -91,21 +143,21 @@ const struct setting settings_table[] = {
       .help = "Mounts that are remembered for showmount -a." },
     { "host_cache", NUMBER(host_cache, "entries", 64, 1000000), .initial = "4096",
       .help = "Answers about host names, names of addresses and netgroups that are kept." },
-    { "host_ttl", NUMBER(host_ttl, "seconds", 1, 86400), .initial = "120",
+    { "host_ttl", NUMBER(host_ttl, "seconds", 1, 86400), .initial = "120", .live = true,
       .help = "How long such an answer is good for; that there is none is believed for a quarter of it, at most 30 "
               "seconds." },
-    { "host_stale", NUMBER(host_stale, "seconds", 0, 604800), .initial = "900",
+    { "host_stale", NUMBER(host_stale, "seconds", 0, 604800), .initial = "900", .live = true,
       .help = "How long the last answer is used, counted from when it came, while name servers fail; never shorter "
               "than host_ttl." },
     { "groups_cache", NUMBER(groups_cache, "entries", 64, 1000000), .initial = "4096",
       .help = "Users whose groups are remembered, for exports with manage_gids." },
-    { "groups_ttl", NUMBER(groups_ttl, "seconds", 1, 86400), .initial = "600",
+    { "groups_ttl", NUMBER(groups_ttl, "seconds", 1, 86400), .initial = "600", .live = true,
       .help = "How long a user's groups are good for; that he is not known here is believed for a quarter of it, at most "
               "30 seconds; while the directory service fails, the last answer stays in use." },
-    { "krb5_keytab", STRING(krb5_keytab), .initial = "",
+    { "krb5_keytab", STRING(krb5_keytab, "an absolute path"), .initial = "",
       .help = "File with the server's Kerberos keys, for exports with sec=krb5, krb5i or krb5p; by default what Kerberos "
               "says, /etc/krb5.keytab mostly." },
-    { "krb5_principal", STRING(krb5_principal), .initial = "nfs",
+    { "krb5_principal", STRING(krb5_principal, "a principal or a service"), .initial = "nfs",
       .help = "Whom the server is in Kerberos: a service that has keys for any host (nfs), SERVICE@HOST, or a principal "
               "(nfs/host.example.org@EXAMPLE.ORG); empty takes every key of the keytab." },
     { "gss_contexts", NUMBER(gss_contexts, "entries", 16, 1000000), .initial = "8192",
@@ -123,7 +175,7 @@ const struct setting settings_table[] = {
     { "log_limit", NUMBER(log_limit, "lines", 0, 1000000), .initial = "100", .live = true,
       .help = "How many mounts are told in ten seconds, and how many refused ones: clients can cause as many as they "
               "like. Further ones are counted and told in one line; 0 tells all." },
-    { "state_dir", STRING(state_dir), .initial = "",
+    { "state_dir", STRING(state_dir, "an absolute path"), .initial = "",
       .help = "Directory for the handle key and lists; by default /var/lib/ringnfs for root, else ringnfs below "
               "$XDG_STATE_HOME or ~/.local/state." },
 };

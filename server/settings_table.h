@@ -22,13 +22,16 @@ struct setting {
     const char *key;
     enum setting_type type;
     size_t offset, width;               /* of the field in struct settings, bytes */
-    const char *unit;                   /* "bytes", "seconds", ...; "" for none */
+    const char *unit;                   /* "bytes", "seconds", ...; "" for none; STRING: what it is */
     uint64_t min, max;                  /* NUMBER, SIZE */
     uint64_t multiple;                  /* NUMBER, SIZE: of which the value must be a multiple */
+    const char *zero;                   /* NUMBER, SIZE: the word for 0, whatever min is; NULL: there is none */
     const char *const *choices;         /* CHOICE: NULL-terminated */
     const char *initial;                /* the default, as it would be written */
     bool live;                          /* may be changed while the server runs */
-    const char *help;                   /* one sentence */
+    int (*check)(const char *text, char *error, size_t error_size);    /* STRING: 0, or -EINVAL with error; NULL: any */
+    const char *help;                   /* what it is */
+    const char *when;                   /* when to touch it, for the manual; NULL: help says enough */
 };
 
 extern const struct setting settings_table[];

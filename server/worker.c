@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stddef.h>
@@ -49,6 +50,11 @@ struct listen_message {
     int fd;
     void (*accepted)(void *context, int fd);
     void *context;
+};
+
+struct retune_message {
+    struct loop_message message;        /* first */
+    struct worker *worker;
 };
 
 struct worker_reload {
@@ -115,6 +121,7 @@ set_up(struct worker *worker)
     const struct engine_config engine = {
         .type = engine_type(shared->settings->engine),
         .ring_entries = shared->settings->ring_entries,
+        .poll_ms = shared->settings->sqpoll,
         .pool = shared->pool,
     };
     const struct transport_config transport = {
@@ -269,6 +276,23 @@ worker_engine_name(const struct worker *worker)
     return engine_name(worker->engine);
 }
 
+bool
+worker_polls(const struct worker *worker)
+{
+    return engine_polls(worker->engine);
+}
+
+int
+worker_run_on(struct worker *worker, const uint16_t *list, size_t count)
+{
+    cpu_set_t cpus;
+
+    CPU_ZERO(&cpus);
+    for (size_t i = 0; i < count; i++)
+        CPU_SET(list[i], &cpus);
+    return -pthread_setaffinity_np(worker->private->thread, sizeof(cpus), &cpus);
+}
+
 uint32_t
 worker_connections(const struct worker *worker)
 {
@@ -407,6 +431,28 @@ worker_reload(struct worker *worker, struct worker_reload *reload, sem_t *applie
     reload->worker = worker;
     reload->applied = applied;
     loop_post(worker->transport->loop, &reload->message);
+}
+
+static void
+run_retune(struct loop_message *message)
+{
+    struct retune_message *retune = (struct retune_message *)message;
+
+    transport_retune(retune->worker->transport);
+    free(retune);
+}
+
+int
+worker_retune(struct worker *worker)
+{
+    struct retune_message *retune = malloc(sizeof(*retune));
+
+    if (retune == NULL)
+        return -ENOMEM;
+    retune->message.run = run_retune;
+    retune->worker = worker;
+    loop_post(worker->transport->loop, &retune->message);
+    return 0;
 }
 
 static void

@@ -9,6 +9,7 @@
 
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "rpc/drc.h"
@@ -31,9 +32,16 @@ struct hosts;
 struct mount_list;
 struct sandbox;
 
+/* Of settings, as they are now; any thread may change them. */
+struct worker_sizes {
+    _Atomic uint32_t rtmax, wtmax, dtpref;      /* bytes */
+    _Atomic uint32_t rtpref, wtpref;            /* likewise; 0: as much as there can be */
+};
+
 /* What all workers of a server use; set up before the first one is made, and outlives them. */
 struct worker_shared {
-    const struct settings *settings;
+    const struct settings *settings;    /* those that do not change while a server runs */
+    struct worker_sizes sizes;
     const struct log *log;
     const struct fh_key *key;           /* of all handles */
     struct mount_list *mounts;
@@ -79,6 +87,15 @@ int worker_new(struct worker_shared *shared, struct exports *set, struct worker 
 /* How the worker acts for callers, and "uring" or "pool". */
 enum cred_mode worker_cred_mode(const struct worker *worker);
 const char *worker_engine_name(const struct worker *worker);
+
+/* Whether a thread of the kernel takes its submissions. */
+bool worker_polls(const struct worker *worker);
+
+/* Have its thread run on these CPUs. Returns 0 or -errno. Any thread. */
+int worker_run_on(struct worker *worker, const uint16_t *list, size_t count);
+
+/* The limits of the transport have changed. Returns 0 or -ENOMEM. Any thread. */
+int worker_retune(struct worker *worker);
 
 /* Serve a connected stream socket, or a bound datagram socket; taken over whatever becomes of it. */
 void worker_add_connection(struct worker *worker, int fd);

@@ -61,6 +61,12 @@ engine_name(const struct engine *engine)
     return engine->kind->name;
 }
 
+bool
+engine_polls(const struct engine *engine)
+{
+    return engine->polls;
+}
+
 int
 engine_fd(const struct engine *engine)
 {

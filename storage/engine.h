@@ -24,6 +24,7 @@ enum engine_type { ENGINE_AUTO, ENGINE_URING, ENGINE_POOL };
 struct engine_config {
     enum engine_type type;              /* AUTO: a ring where the kernel gives one */
     unsigned ring_entries;              /* submissions that fit at once */
+    unsigned poll_ms;                   /* a thread of the kernel takes them, and looks for so long; 0: there is none */
     struct pool *pool;                  /* shared by all engines of a server; outlives them */
 };
 
@@ -38,6 +39,9 @@ void engine_free(struct engine *engine);
 
 /* "uring" or "pool". */
 const char *engine_name(const struct engine *engine);
+
+/* Whether a thread of the kernel takes submissions: where that was asked for and can be had. */
+bool engine_polls(const struct engine *engine);
 
 /* The descriptor to watch for reading: then engine_reap() has something to do. */
 int engine_fd(const struct engine *engine);

@@ -21,6 +21,7 @@ struct engine {
     const struct engine_kind *kind;
     struct pool *pool;
     int wake_fd;                        /* eventfd: something is done */
+    bool polls;                         /* a thread of the kernel takes submissions */
     unsigned pending;
     struct pool_work *first, *last;     /* the next hand-off to the pool */
     unsigned batch;

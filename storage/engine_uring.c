@@ -5,9 +5,13 @@
  * quotas are charged and reserved blocks are kept as if he had written himself. Personalities are registered at first use
  * and remembered; a caller with more groups than are remembered has his writes done by the pool. Reads and flushes need
  * no rights of their own.
+ *
+ * With poll_ms a thread of the kernel takes submissions as they come (IORING_SETUP_SQPOLL). Handing over is a store to
+ * memory then, and a system call only when that thread has gone to sleep; but what was handed over may not be taken yet.
  */
 #include <errno.h>
 #include <liburing.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -55,6 +59,15 @@ submit(struct uring_engine *uring)
     io_uring_submit(&uring->ring);
 }
 
+/* Submit, and have the kernel look at everything now. */
+static void
+submit_all(struct uring_engine *uring)
+{
+    do
+        submit(uring);
+    while (uring->engine.polls && io_uring_sq_ready(&uring->ring) > 0 && sched_yield() == 0);
+}
+
 /* The ring's number for a caller; 0 when writes need none; -errno when there is none to be had. */
 static int
 personality_of(struct uring_engine *uring, const struct store_cred *cred)
@@ -77,7 +90,7 @@ personality_of(struct uring_engine *uring, const struct store_cred *cred)
             oldest = known;
     }
     if (oldest->id > 0) {
-        submit(uring);                  /* entries that are prepared still name it */
+        submit_all(uring);              /* entries that are prepared still name it */
         io_uring_unregister_personality(&uring->ring, oldest->id);
         oldest->id = 0;
     }
@@ -240,22 +253,26 @@ restrict_ring(struct io_uring *ring)
     return register_in(ring, IORING_REGISTER_RESTRICTIONS, restrictions, n);
 }
 
-/* The best set of flags that this kernel takes. */
+/*
+ * The best set of flags that this kernel takes. A thread that takes submissions excludes all others, which are about who
+ * does what in the worker's own thread.
+ */
 static int
-open_ring(struct io_uring *ring, unsigned entries)
+open_ring(struct io_uring *ring, unsigned entries, unsigned poll_ms)
 {
     static const unsigned flags[] = {
+        IORING_SETUP_CLAMP | IORING_SETUP_SQPOLL,
         IORING_SETUP_CLAMP | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
         IORING_SETUP_CLAMP | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_COOP_TASKRUN,
         IORING_SETUP_CLAMP,
     };
     int err = -ENOSYS;
 
-    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-        struct io_uring_params params = { .flags = flags[i] | IORING_SETUP_R_DISABLED };
+    for (size_t i = poll_ms > 0 ? 0 : 1; i < sizeof(flags) / sizeof(flags[0]); i++) {
+        struct io_uring_params params = { .flags = flags[i] | IORING_SETUP_R_DISABLED, .sq_thread_idle = poll_ms };
 
         err = io_uring_queue_init_params(entries, ring, &params);
-        if (err != -EINVAL)
+        if (err == 0 || (err != -EINVAL && (flags[i] & IORING_SETUP_SQPOLL) == 0))
             return err;
     }
     return err;
@@ -269,12 +286,13 @@ engine_uring_new(const struct engine_config *config, struct engine **out)
 
     if (uring == NULL)
         return -ENOMEM;
-    err = open_ring(&uring->ring, config->ring_entries);
+    err = open_ring(&uring->ring, config->ring_entries, config->poll_ms);
     if (err < 0)
         goto fail;
     err = engine_init(&uring->engine, &engine_uring_kind, config->pool);
     if (err < 0)
         goto fail_ring;
+    uring->engine.polls = (uring->ring.flags & IORING_SETUP_SQPOLL) != 0;
     err = io_uring_register_eventfd(&uring->ring, uring->engine.wake_fd);
     if (err == 0)
         err = restrict_ring(&uring->ring);

@@ -107,6 +107,30 @@ case_check_works_beside_a_running_server() {
     timeout 10 "$RINGNFSD" --check --set state_dir="$scratch/state" -p "$nfs_port" -e "$(export_scratch)" || fail "status $?"
 }
 
+case_a_cpu_that_is_not_there_is_refused() {
+    refuses 1 "cpu_affinity: CPU 1023 is none that this process may use" --set cpu_affinity=1023 -p 0 -e "$(export_scratch)"
+}
+
+case_a_list_of_cpus_that_is_none_is_refused() {
+    refuses 2 "cpu_affinity: 0;1 is no list of CPUs" --set "cpu_affinity=0;1" -p 0 -e "$(export_scratch)"
+}
+
+# What somaxconn is can be set in a network of one's own.
+case_a_backlog_that_the_kernel_caps_is_told_with_its_sysctl() {
+    root_only
+    unshare -n true 2>/dev/null || skip "no network namespaces here"
+    # shellcheck disable=SC2016     # these are for the inner shell
+    launch unshare -n sh -c 'ip link set lo up; echo 17 >/proc/sys/net/core/somaxconn; exec "$0" "$@"' \
+        "$RINGNFSD" -p 0 -a 127.0.0.1 --set backlog=18 -e "$(export_scratch)" || fail "does not start"
+    grep "warning.*backlog: the kernel allows 17 of 18" "$scratch/server.log" | grep -q net.core.somaxconn ||
+        fail "$(<"$scratch/server.log")"
+}
+
+case_what_the_kernel_does_not_cap_is_not_told() {
+    start_server -e "$(export_scratch)" --set backlog=1 --set socket_buffer=4K || fail "does not start"
+    ! grep "the kernel allows" "$scratch/server.log" || fail "told all the same"
+}
+
 case_the_config_file_is_heeded() {
     printf 'threads = 3\nport = 0\n' >"$scratch/ringnfs.conf"
     launch "$RINGNFSD" -a 127.0.0.1 -c "$scratch/ringnfs.conf" -e "$(export_scratch)" || fail "does not start"

@@ -335,6 +335,9 @@ set_up_worker(void)
     rig.log = (struct log){ .level = LOG_ERROR_LEVEL, .fd = STDERR_FILENO };
     memset(rig.key.bytes, 7, sizeof(rig.key.bytes));
     shared->settings = &rig.settings;
+    shared->sizes.rtmax = rig.settings.rtmax;
+    shared->sizes.wtmax = rig.settings.wtmax;
+    shared->sizes.dtpref = rig.settings.dtpref;
     shared->log = &rig.log;
     shared->key = &rig.key;
     shared->transport.budget.max_bytes = BUDGET;

@@ -192,10 +192,10 @@ settings_are_shown_with_what_may_be_changed(void **state)
     assert_true(json_array_size(list) > 20);
     one = json_array_get(ctl_must(rig, ctl_command(rig, "show", "key", "threads", NULL)), 0);
     assert_string_equal(ctl_text(one, "value"), "3");
-    assert_string_equal(ctl_text(one, "default"), "8");
+    assert_string_equal(ctl_text(one, "default"), "auto");
     assert_true(json_is_true(json_object_get(one, "live")));
-    one = json_array_get(ctl_must(rig, ctl_command(rig, "show", "key", "rtmax", NULL)), 0);
-    assert_string_equal(ctl_text(one, "value"), "1M");
+    one = json_array_get(ctl_must(rig, ctl_command(rig, "show", "key", "backlog", NULL)), 0);
+    assert_string_equal(ctl_text(one, "value"), "1024");
     assert_true(json_is_false(json_object_get(one, "live")));
     ctl_assert_error(rig, ctl_command(rig, "show", "key", "treads", NULL), "did you mean threads?");
 }

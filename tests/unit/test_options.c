@@ -232,7 +232,7 @@ mistakes_are_told_in_one_line(void **state)
         { { "-p", "70000" }, "port: 70000 is out of range (0 to 65535)" },
         { { "-p", "2o49" }, "port: 2o49 is not a number" },
         { { "-m", "" }, "mount_port: the value is missing" },
-        { { "--threads", "0" }, "threads: 0 is out of range (1 to 1024)" },
+        { { "--threads", "0" }, "threads: 0 is out of range (1 to 1024, or auto)" },
         { { "--rpcbind", "sometimes" }, "rpcbind: sometimes is none of auto, system or off" },
         { { "-a", "nowhere" }, "--address: nowhere is not a numeric IPv4 or IPv6 address" },
         { { "-a", "10.0.0.0/8" }, "--address: 10.0.0.0/8 is not a numeric IPv4 or IPv6 address" },

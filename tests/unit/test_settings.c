@@ -37,6 +37,8 @@ static void
 values_are_formatted_as_they_would_be_written(void **state)
 {
     static const char *const changes[][2] = {
+        { "threads", "5" }, { "threads", "auto" }, { "sqpoll", "50" }, { "sqpoll", "off" }, { "cpu_affinity", "0-3,6" },
+        { "socket_buffer", "1M" }, { "socket_buffer", "auto" }, { "tcp_nodelay", "off" },
         { "rtmax", "4608" }, { "max_memory", "3G" }, { "udp", "off" }, { "engine", "pool" }, { "state_dir", "/a b" }
     };
     struct settings settings;
@@ -72,7 +74,7 @@ defaults_are_sensible(void **state)
     assert_true(settings.tcp);
     assert_true(settings.udp);
     assert_int_equal(settings.rpcbind, RPCBIND_AUTO);
-    assert_int_equal(settings.threads, 8);
+    assert_int_equal(settings.threads, 0);
     assert_int_equal(settings.rtmax, 1 << 20);
     assert_int_equal(settings.dtpref, 64 << 10);
     assert_true(settings.max_memory == 512 << 20);
@@ -114,6 +116,8 @@ values_are_taken(void **state)
         { "port", "0" }, { "port", "65535" }, { "udp", "off" }, { "udp", "no" }, { "tcp", "true" }, { "tcp", "1" },
         { "rtmax", "4K" }, { "rtmax", "4m" }, { "rtmax", "1000448" }, { "wtmax", "65536" }, { "max_memory", "2G" },
         { "engine", "pool" }, { "inline", "on" }, { "rpcbind", "off" }, { "log_level", "debug" },
+        { "threads", "auto" }, { "workers", "0" }, { "socket_buffer", "0" }, { "idle_timeout", "0" }, { "dtpref", "4M" },
+        { "rtpref", "4K" }, { "wtpref", "auto" }, { "sqpoll", "60000" }, { "cpu_affinity", "auto" },
         { "state_dir", "/var/lib/other" }, { "state_dir", "" }, { "drain_timeout", "0" }, { "threads", "1024" },
     };
     char error[256];
@@ -168,7 +172,21 @@ mistakes_name_the_key_and_what_would_be_right(void **state)
         { "port", "2049K", "port: 2049K is not a number" },
         { "port", "", "port: the value is missing" },
         { "port", "99999999999999999999999", "port: 99999999999999999999999 is out of range (0 to 65535)" },
-        { "threads", "0", "threads: 0 is out of range (1 to 1024)" },
+        { "threads", "0", "threads: 0 is out of range (1 to 1024, or auto)" },
+        { "threads", "many", "threads: many is neither a number nor auto" },
+        { "workers", "257", "workers: 257 is out of range (1 to 256, or auto)" },
+        { "sqpoll", "0", "sqpoll: 0 is out of range (1 to 60000, or off)" },
+        { "sqpoll", "on", "sqpoll: on is neither a number nor off" },
+        { "socket_buffer", "2G", "socket_buffer: 2G is out of range (1 to 1G, or auto)" },
+        { "socket_buffer", "big",
+          "socket_buffer: big is neither a size (a number, or one with K, M or G behind it) nor auto" },
+        { "rtpref", "0", "rtpref: 0 is out of range (4K to 4M, or auto)" },
+        { "dtpref", "8M", "dtpref: 8M is out of range (4K to 4M)" },
+        { "dtpref", "5000", "dtpref: 5000 is not a multiple of 512" },
+        { "tcp_nodelay", "auto", "tcp_nodelay: auto is neither on nor off" },
+        { "cpu_affinity", "", "cpu_affinity: the value is missing" },
+        { "cpu_affinity", "0-3;6",
+          "cpu_affinity: 0-3;6 is no list of CPUs such as 0-3,6 (0 to 1023), nor auto or off" },
         { "rtmax", "8M", "rtmax: 8M is out of range (4K to 4M)" },
         { "rtmax", "5000", "rtmax: 5000 is not a multiple of 512" },
         { "rtmax", "1T", "rtmax: 1T is not a size (a number, or one with K, M or G behind it)" },
@@ -213,6 +231,8 @@ settings_are_checked_together(void **state)
           "rtmax is more than an eighth of max_memory (16M): 32M at least is needed" },
         { "wtmax", "4M", "max_memory", "16M",
           "wtmax is more than an eighth of max_memory (16M): 32M at least is needed" },
+        { "dtpref", "4M", "max_memory", "16M",
+          "dtpref is more than an eighth of max_memory (16M): 32M at least is needed" },
         { "state_dir", "here", "tcp", "on", "state_dir: here is not an absolute path" },
     };
     struct settings settings;
@@ -299,7 +319,7 @@ mistakes_in_a_file_name_file_and_line(void **state)
         { "threads\n", "ringnfs.conf:1: neither a section nor \"key = value\"" },
         { "port = 1\n[ringnfs\n", "ringnfs.conf:2: neither a section nor \"key = value\"" },
         { "threads =\n", "ringnfs.conf:1: threads: the value is missing" },
-        { "threads = 4 # four\n", "ringnfs.conf:1: threads: 4 # four is not a number" },
+        { "threads = 4 # four\n", "ringnfs.conf:1: threads: 4 # four is neither a number nor auto" },
         { "rtmax = huge\nthreads = 0\n",
           "ringnfs.conf:1: rtmax: huge is not a size (a number, or one with K, M or G behind it)" },
     };
