@@ -9,6 +9,7 @@
 #include <ftw.h>
 #include <linux/capability.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,8 +29,10 @@
 #include "server/server.h"
 #include "storage/cred.h"
 #include "storage/engine_uring.c"        /* its ring is nobody else's business */
+#include "storage/pool.h"
 
 #define FDS_MAX 256
+#define POOL_WAIT_MS 20000
 
 static const struct log quiet = { .level = LOG_ERROR_LEVEL, .fd = STDERR_FILENO };
 
@@ -299,16 +302,15 @@ no_directory_that_a_server_holds_leads_out(void **state)
 }
 
 static void
-a_ring_does_nothing_but_read_write_and_flush(void **state)
+assert_ring_is_restricted(unsigned poll_ms)
 {
-    const struct engine_config config = { .type = ENGINE_URING, .ring_entries = 8 };
+    const struct engine_config config = { .type = ENGINE_URING, .ring_entries = 8, .poll_ms = poll_ms };
     static const uint8_t forbidden[] = { IORING_OP_OPENAT, IORING_OP_OPENAT2, IORING_OP_UNLINKAT, IORING_OP_RENAMEAT,
                                          IORING_OP_CONNECT, IORING_OP_ACCEPT, IORING_OP_SPLICE, IORING_OP_STATX };
     struct engine *engine;
     struct io_uring_cqe *cqe;
     struct io_uring *ring;
 
-    (void)state;
     cred_thread_init();
     if (engine_uring_new(&config, &engine) < 0) {
         print_message("left out: there is no io_uring here\n");
@@ -330,6 +332,93 @@ a_ring_does_nothing_but_read_write_and_flush(void **state)
     engine_free(engine);
 }
 
+static void
+a_ring_does_nothing_but_read_write_and_flush(void **state)
+{
+    (void)state;
+    assert_ring_is_restricted(0);
+}
+
+static void
+a_ring_that_the_kernel_polls_does_no_more(void **state)
+{
+    (void)state;
+    assert_ring_is_restricted(20);
+}
+
+static sem_t socket_tried;
+static bool socket_refused;
+
+static void
+wait_for_the_other(struct pool_work *work)
+{
+    (void)work;
+    while (sem_wait(&socket_tried) < 0)
+        continue;
+}
+
+static void
+try_socket(struct pool_work *work)
+{
+    (void)work;
+    socket_refused = refused(socket(AF_INET, SOCK_STREAM, 0));
+    sem_post(&socket_tried);
+}
+
+static void
+enter_calls(void *sandbox)
+{
+    if (sandbox_enter(sandbox, SANDBOX_CALLS) < 0)
+        _exit(98);
+}
+
+static void
+enter_operator(void *sandbox)
+{
+    if (sandbox_enter(sandbox, SANDBOX_OPERATOR) < 0)
+        _exit(97);
+}
+
+/* The only thread waits for what stands behind it: the keeper starts another one for that. */
+static int
+grow_a_pool(struct sandbox *sandbox)
+{
+    struct pool_work second = { .run = try_socket }, first = { .next = &second, .run = wait_for_the_other };
+    const struct pool_config config = { .min = 1, .max = 2, .begin = enter_calls, .begin_keeper = enter_operator,
+                                        .context = sandbox };
+    struct pool_stats stats = { .done = 0 };
+    struct pool *pool;
+
+    if (sandbox_enter(sandbox, SANDBOX_OPERATOR) < 0 || pool_new_with(&config, &pool) < 0)
+        return 99;
+    pool_submit(pool, &first, &second, 2);
+    for (unsigned ms = 0; stats.done < 2 && ms < POOL_WAIT_MS; ms++) {
+        usleep(1000);
+        pool_read_stats(pool, &stats);
+    }
+    return stats.done < 2 ? 2 : socket_refused ? 0 : 1;
+}
+
+static void
+threads_that_a_pool_starts_by_itself_are_confined(void **state)
+{
+    struct sandbox *sandbox = new_sandbox();
+    int status;
+    pid_t child;
+
+    (void)state;
+    sem_init(&socket_tried, 0, 0);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(grow_a_pool(sandbox));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    sem_destroy(&socket_tried);
+    sandbox_free(sandbox);
+}
+
 int
 main(void)
 {
@@ -342,6 +431,8 @@ main(void)
         cmocka_unit_test(what_was_given_up_does_not_come_back),
         cmocka_unit_test(no_directory_that_a_server_holds_leads_out),
         cmocka_unit_test(a_ring_does_nothing_but_read_write_and_flush),
+        cmocka_unit_test(a_ring_that_the_kernel_polls_does_no_more),
+        cmocka_unit_test(threads_that_a_pool_starts_by_itself_are_confined),
     };
 
     return cmocka_run_group_tests_name("sandbox", tests, NULL, NULL);
