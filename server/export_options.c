@@ -42,6 +42,7 @@ struct export_option {
     bool optional;                      /* the value can be left out */
     bool alias;                         /* not shown: another row is in its place, or its absence says the same */
     const char *help;
+    const char *when;                   /* when to touch it, for the manual; NULL: help says enough */
 };
 
 #define AT(field)               .offset = offsetof(struct export_rights, field)
@@ -65,7 +66,8 @@ static const struct export_option export_options[] = {
     { "secure", FLAG(secure, true), .help = "Take calls without Kerberos from ports below 1024 only (default)." },
     { "insecure", FLAG(secure, false), .help = "Take calls from any port." },
     { "wdelay", FLAG(wdelay, true), .help = "Let stable writes that arrive together share one flush (default); none waits for "
-                                            "others that may come." },
+                                            "others that may come.",
+      .when = "Leave it on: it costs nothing when writes come alone." },
     { "no_wdelay", FLAG(wdelay, false), .help = "Begin a flush with the first of them; those behind it share the next one." },
     { "root_squash", SEC_FLAG(root_squash, true), .help = "Take uid 0 and gid 0 for anonuid and anongid (default)." },
     { "no_root_squash", SEC_FLAG(root_squash, false), .help = "Let the client's root be root." },
@@ -81,18 +83,25 @@ static const struct export_option export_options[] = {
     { "mp", MOUNT_POINT, .alias = true, .help = "The same as mountpoint." },
     { "mountpoint", MOUNT_POINT, .help = "Serve only while this directory (or else the export's own) is a mount point; "
                                          "one that is mounted later is served from then on." },
-    { "rtmax", SIZE(rtmax, 4 << 10, 4 << 20), .help = "Largest READ answered in one reply; default: the server's." },
-    { "wtmax", SIZE(wtmax, 4 << 10, 4 << 20), .help = "Largest WRITE taken in one call; default: the server's." },
+    { "rtmax", SIZE(rtmax, 4 << 10, 4 << 20), .help = "Largest READ answered in one reply; default: the server's.",
+      .when = "For an export whose clients should take turns sooner, or read in larger pieces, than those of others." },
+    { "wtmax", SIZE(wtmax, 4 << 10, 4 << 20), .help = "Largest WRITE taken in one call; default: the server's.",
+      .when = "As for rtmax." },
     { "rtpref", SIZE(rtpref, 4 << 10, 4 << 20), .help = "READ that clients are told to prefer; default: the "
                                                         "server's, at most: rtmax." },
     { "wtpref", SIZE(wtpref, 4 << 10, 4 << 20), .help = "WRITE that clients are told to prefer; default: the "
                                                         "server's, at most: wtmax." },
-    { "dtpref", SIZE(dtpref, 4 << 10, 4 << 20), .help = "Preferred size of a READDIR reply; default: the server's." },
+    { "dtpref", SIZE(dtpref, 4 << 10, 4 << 20), .help = "Preferred size of a READDIR reply; default: the server's.",
+      .when = "As for the server's dtpref." },
     { "io", .type = OPTION_IO, AT(io), .value = "auto|buffered|dontcache|direct",
       .help = "The way of file data: through the page cache (buffered), likewise but leaving nothing there (dontcache), or "
-              "past it (direct); auto, the default, is buffered." },
+              "past it (direct); auto, the default, is buffered.",
+      .when = "dontcache or direct for large files that are read or written once, such as backups, so that they do not "
+              "drive everything else out of memory; direct leaves out the copy as well, but each call then waits for the "
+              "disk." },
     { "readahead", SIZE(readahead, 0, 64 << 20), .help = "Bytes behind a stream of READs that are fetched from disk ahead "
-                                                         "of it; default, and 0: as the kernel does by itself." },
+                                                         "of it; default, and 0: as the kernel does by itself.",
+      .when = "Some MiB for disks with many spindles or far away, when a single stream is slower than the disk." },
     { "max_rate", RATE(max_rate, 64 << 10, UINT64_C(1) << 40), .help = "READ and WRITE together, in bytes a second (64K or "
                                                                        "more), for each address that calls; default: no "
                                                                        "limit." },
@@ -100,8 +109,11 @@ static const struct export_option export_options[] = {
                                                           "calls; default: no limit." },
     { "nordirplus", FLAG(readdirplus, false), .help = "Refuse READDIRPLUS: clients read names alone." },
     { "noatime", FLAG(noatime, true), .help = "Reading a file or directory leaves its time of access alone; symbolic "
-                                              "links follow their file system." },
-    { "nodiratime", FLAG(nodiratime, true), .help = "The same for directories alone." },
+                                              "links follow their file system.",
+      .when = "Where nobody looks at times of access: it saves a write for each file that is read. The usual, a file "
+              "system that is mounted with relatime, has one a day at most." },
+    { "nodiratime", FLAG(nodiratime, true), .help = "The same for directories alone.",
+      .when = "Where times of access matter, but not those of directories." },
     { "acl", FLAG(acl, true), .alias = true, .help = "Tell clients of POSIX ACLs and let them set some (default)." },
     { "no_acl", FLAG(acl, false), .help = "Refuse both: clients see modes alone. The file system goes by its ACLs all the "
                                           "same." },
@@ -614,5 +626,9 @@ export_options_print_roff(FILE *out)
         fprintf(out, "\n");
         text_print_roff(out, row->help);
         fprintf(out, "\n");
+        if (row->when != NULL) {
+            text_print_roff(out, row->when);
+            fprintf(out, "\n");
+        }
     }
 }
