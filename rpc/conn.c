@@ -31,6 +31,7 @@
 #define TURN_CALLS 256                      /* cut from one connection before others have their turn ... */
 #define TURN_LEAST 8                        /* ... and when many others wait for theirs */
 #define TURN_READS 8
+#define TURN_LOOKS 4                        /* after so many calls: whether its client's share of the time is used up */
 #define SCARCE_CALLS 16                     /* of one connection while calls are scarce */
 #define MOVED_MIN ((size_t)64 << 10)        /* bytes between two looks at a connection that sits on memory */
 #define KEEPALIVE_PROBES 6
@@ -329,6 +330,8 @@ cut_calls(struct conn *conn)
             conn_close(&conn->source);
             return;
         }
+        if (n % TURN_LOOKS == TURN_LOOKS - 1 && source_turn_is_over(&conn->source))
+            break;
     }
     source_ready(&conn->source);
 }
@@ -372,7 +375,8 @@ receive(struct conn *conn)
         source_used(source);
         conn->in_end += (size_t)n;
         cut_calls(conn);
-        if (source->is_closed || source->is_ready || source->is_starved || conn->throttled || (size_t)n < want)
+        if (source->is_closed || source->is_ready || source->is_starved || conn->throttled || (size_t)n < want ||
+            source_turn_is_over(source))
             return;
     }
 }
@@ -393,7 +397,10 @@ conn_ready(struct loop_fd *watch, int events)
         conn_watch(conn);
         return;
     }
-    receive(conn);
+    if (source_turn_begins(&conn->source)) {             /* else the socket is still readable in the next round */
+        receive(conn);
+        source_turn_ends(&conn->source);
+    }
 }
 
 static void

@@ -15,6 +15,7 @@
 
 #include "rpc/call.h"
 #include "rpc/transport.h"
+#include "rpc/turns.h"
 
 struct call_source_ops {
     /* Room for a reply's header and results, valid until send() or the next space(); NULL when memory is short. */
@@ -68,6 +69,7 @@ struct transport_private {
     void (*before_wait)(void *context);
     struct source_list open, closed, dirty, ready, starved;
     unsigned nready;
+    struct turns turns;
     struct loop_timer starved_timer;
     struct loop_timer stalled_timer;
     struct loop_timer idle_timer;
@@ -92,6 +94,10 @@ void source_moved(struct call_source *source);
  */
 bool source_close_idle(struct transport *transport, const struct sockaddr *client);
 void source_ready(struct call_source *source);
+/* Its client's turn: false when that was over in this round. After true, source_turn_ends() follows. */
+bool source_turn_begins(struct call_source *source);
+bool source_turn_is_over(const struct call_source *source);
+void source_turn_ends(struct call_source *source);
 void source_starved(struct call_source *source);
 
 /* call.c: a call with nothing but its transport and source set; NULL when memory is short. */

@@ -118,6 +118,26 @@ source_ready(struct call_source *source)
     source->transport->private->nready++;
 }
 
+/* Who is not counted, as on a Unix socket, is a client by himself with each connection. */
+bool
+source_turn_begins(struct call_source *source)
+{
+    return turns_begin(&source->transport->private->turns,
+                       source->client != NULL ? (const void *)source->client : (const void *)source);
+}
+
+bool
+source_turn_is_over(const struct call_source *source)
+{
+    return turns_is_over(&source->transport->private->turns);
+}
+
+void
+source_turn_ends(struct call_source *source)
+{
+    turns_end(&source->transport->private->turns);
+}
+
 static void
 starved_fired(struct loop_timer *timer)
 {
@@ -238,6 +258,28 @@ drain_ended(struct transport *transport)
     drained(transport->context);
 }
 
+/* Those that had calls left, in the order in which they came; each once. */
+static void
+resume_ready(struct transport_private *private)
+{
+    struct call_source *source;
+
+    turns_next_round(&private->turns);
+    for (unsigned n = private->nready; n > 0 && private->nready > 0; n--) {
+        source = TAILQ_FIRST(&private->ready);
+        TAILQ_REMOVE(&private->ready, source, ready);
+        private->nready--;
+        source->is_ready = false;
+        if (source_turn_begins(source)) {
+            source->ops->resume(source);
+            source_turn_ends(source);
+        } else {
+            source_ready(source);
+        }
+    }
+    turns_next_round(&private->turns);
+}
+
 static void
 before_wait(void *context)
 {
@@ -245,13 +287,7 @@ before_wait(void *context)
     struct transport_private *private = transport->private;
     struct call_source *source;
 
-    for (unsigned n = private->nready; n > 0 && private->nready > 0; n--) {
-        source = TAILQ_FIRST(&private->ready);
-        TAILQ_REMOVE(&private->ready, source, ready);
-        private->nready--;
-        source->is_ready = false;
-        source->ops->resume(source);
-    }
+    resume_ready(private);
     if (private->before_wait != NULL)
         private->before_wait(transport->context);
     while ((source = TAILQ_FIRST(&private->dirty)) != NULL) {
@@ -301,6 +337,7 @@ transport_new(const struct transport_config *config, struct transport **out)
     TAILQ_INIT(&private->dirty);
     TAILQ_INIT(&private->ready);
     TAILQ_INIT(&private->starved);
+    turns_init(&private->turns, turns_clock_ns);
     transport->buffers = buf_pool_new(&config->shared->budget);
     transport->pipes = pipe_pool_new(PIPES_MAX);
     if (transport->buffers == NULL || transport->pipes == NULL)

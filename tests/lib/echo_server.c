@@ -153,6 +153,20 @@ reply_alloc(struct call *call)
 }
 
 static void
+burn(struct echo_server *server, struct call *call)
+{
+    uint32_t us = wire_get_u32(&call->args);
+    struct timespec begin, now;
+
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - begin.tv_sec) * 1000000 + (now.tv_nsec - begin.tv_nsec) / 1000 < us);
+    atomic_fetch_add(&server->burnt_count, 1);
+    reply_u32(call, us);
+}
+
+static void
 dispatch(struct call *call)
 {
     struct echo_server *server = call->transport->context;
@@ -193,6 +207,9 @@ dispatch(struct call *call)
         break;
     case PROC_ALLOC:
         reply_alloc(call);
+        break;
+    case PROC_BURN:
+        burn(server, call);
         break;
     default:
         call_reply_error(call, CALL_PROC_UNAVAIL, 0, 0);
@@ -262,6 +279,7 @@ start_with_budget(void **state, uint64_t budget_bytes)
         .connections = ECHO_CONNECTIONS_MAX,
     };
     server->shared.budget.max_bytes = budget_bytes;
+    assert_int_equal(clients_new(ECHO_CONNECTIONS_MAX, &server->shared.clients), 0);
     if (listen_open(&config, &server->sockets, error, sizeof(error)) < 0)
         fail_msg("%s", error);
     pthread_barrier_init(&server->started, NULL, 2);
@@ -292,6 +310,7 @@ echo_stop(void **state)
     pthread_join(server->thread, NULL);
     assert_int_equal(atomic_load(&server->shared.budget.used_bytes), 0);
     assert_int_equal(atomic_load(&server->shared.connections), 0);
+    clients_free(server->shared.clients);
     free(server->sockets.sockets);
     pthread_barrier_destroy(&server->started);
     free(server);

@@ -41,6 +41,7 @@ enum {
     PROC_OVERFLOW,                      /* stores more than it asked room for */
     PROC_DROP,
     PROC_ALLOC,                         /* u32 n: n times 100 bytes of the call's memory */
+    PROC_BURN,                          /* u32 us: computes for so long */
 };
 
 struct held_call;
@@ -56,6 +57,7 @@ struct echo_server {
     struct buf *pattern;                /* what is lent */
     atomic_uint held_count;
     atomic_uint released_count;         /* of all calls that were held */
+    atomic_uint burnt_count;            /* of PROC_BURN */
     atomic_bool drained;                /* a test's */
     pthread_barrier_t started;
 };

@@ -1,0 +1,73 @@
+/* rpc/turns.c - a worker's time, shared out among its clients; see turns.h. */
+#include "rpc/turns.h"
+
+#include <string.h>
+#include <sys/param.h>
+#include <time.h>
+
+#define SHARE_NS ((uint64_t)TURN_US * 1000)
+
+uint64_t
+turns_clock_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void
+turns_init(struct turns *turns, uint64_t (*now_ns)(void))
+{
+    memset(turns, 0, sizeof(*turns));
+    turns->round = 1;
+    turns->now_ns = now_ns;
+}
+
+void
+turns_next_round(struct turns *turns)
+{
+    turns->round++;
+}
+
+/* Addresses of what was allocated differ in their middle bits (Knuth's multiplicative hash). */
+static unsigned
+lane_of(const void *client)
+{
+    return (unsigned)(((uintptr_t)client >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (TURN_LANES - 1);
+}
+
+bool
+turns_begin(struct turns *turns, const void *client)
+{
+    unsigned lane = lane_of(client);
+
+    if (turns->lanes[lane].round != turns->round) {
+        turns->lanes[lane].round = turns->round;
+        turns->lanes[lane].used_ns = 0;
+    }
+    if (turns->lanes[lane].used_ns >= SHARE_NS)
+        return false;
+    turns->lane = lane;
+    turns->began_ns = turns->now_ns();
+    return true;
+}
+
+/* Of his share, with what this turn has taken. */
+static uint64_t
+used_ns(const struct turns *turns)
+{
+    return turns->lanes[turns->lane].used_ns + (turns->now_ns() - turns->began_ns);
+}
+
+bool
+turns_is_over(const struct turns *turns)
+{
+    return used_ns(turns) >= SHARE_NS;
+}
+
+void
+turns_end(struct turns *turns)
+{
+    turns->lanes[turns->lane].used_ns = (uint32_t)MIN(used_ns(turns), SHARE_NS);
+}

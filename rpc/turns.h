@@ -1,0 +1,47 @@
+/*
+ * rpc/turns.h - a worker's time, shared out among its clients: one with many connections, or with calls that take long,
+ * gets no more of a round than one with a single call.
+ *
+ * A loop goes round twice each time: over the sockets that can be read, and over the connections that had calls left. In
+ * each round a client has TURN_US; when that is over his connections wait for the next one, in the order in which they
+ * would have had their turn. What one call takes is not cut short.
+ *
+ * Clients are told apart by a hash, so two may have to share. All on the worker's thread.
+ */
+#ifndef RINGNFS_RPC_TURNS_H
+#define RINGNFS_RPC_TURNS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TURN_US 250
+#define TURN_LANES 64                   /* a power of two */
+
+struct turns {
+    uint32_t round;
+    struct {
+        uint32_t round;                 /* the last one in which he had a turn */
+        uint32_t used_ns;
+    } lanes[TURN_LANES];
+    unsigned lane;                      /* whose turn it is, and since when */
+    uint64_t began_ns;
+    uint64_t (*now_ns)(void);           /* the monotonic clock */
+};
+
+void turns_init(struct turns *turns, uint64_t (*now_ns)(void));
+
+/* Everybody has his share again. */
+void turns_next_round(struct turns *turns);
+
+/* Begin the turn of `client`, any address that stands for him. Returns false when he has had his share of this round. */
+bool turns_begin(struct turns *turns, const void *client);
+
+/* Whether the share of the client whose turn it is has been used up. */
+bool turns_is_over(const struct turns *turns);
+
+void turns_end(struct turns *turns);
+
+/* CLOCK_MONOTONIC. */
+uint64_t turns_clock_ns(void);
+
+#endif
