@@ -74,6 +74,15 @@ read_network(const struct sockaddr *peer, struct client *client)
     return peer->sa_family == AF_INET || peer->sa_family == AF_INET6;
 }
 
+uint32_t
+clients_hash(const struct sockaddr *peer)
+{
+    struct client client = { .network = 0 };
+
+    (void)read_network(peer, &client);
+    return (uint32_t)((client.network + client.family) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
 bool
 clients_is(const struct client *client, const struct sockaddr *peer)
 {

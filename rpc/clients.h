@@ -49,6 +49,9 @@ void clients_put(struct clients *clients, struct client *client);
 /* Whether the address is this client's; client may be NULL. */
 bool clients_is(const struct client *client, const struct sockaddr *peer);
 
+/* A hash of the client behind an address, for where clients share something and need not be told apart for certain. */
+uint32_t clients_hash(const struct sockaddr *peer);
+
 /* He has so many bytes more (or less). */
 static inline void
 client_hold(struct client *client, uint64_t more, uint64_t less)

@@ -448,6 +448,7 @@ start(struct nfs3_call *call)
         return STORE_PENDING;
     op->engine = call->worker->engine;
     op->cred = &call->cred;
+    op->client = clients_hash((const struct sockaddr *)&call->rpc.peer);
     op->sync = !call->rights->async;
     op->prompt = !call->rights->wdelay;
     op->done = op_done;

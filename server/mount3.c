@@ -388,6 +388,7 @@ mount_from_export(struct mount3_call *call)
     }
     call->op.engine = call->worker->engine;
     call->op.cred = &as_root;
+    call->op.client = clients_hash((const struct sockaddr *)&call->rpc.peer);
     call->op.sync = false;
     call->op.prompt = false;
     call->op.done = op_done;
@@ -397,6 +398,8 @@ mount_from_export(struct mount3_call *call)
         return;
     }
     call->look.run = look_for_mount;
+    call->look.client = call->op.client;
+    call->look.object = 0;
     pool_submit(call->worker->shared->paths, &call->look, &call->look, 1);
 }
 

@@ -197,11 +197,28 @@ engine_round(const struct engine *engine)
     return engine->round;
 }
 
+/* What an operation may have to wait for: its file or directory. */
+static uint32_t
+object_of(const struct store_op *op)
+{
+    uint64_t hash = (uintptr_t)op->node >> 4;
+
+    if (op->kind == STORE_GET) {
+        hash = 0;
+        for (size_t i = 0; i < op->u.get.id->len; i++)
+            hash = hash * 31 + op->u.get.id->bytes[i];
+    }
+    hash = hash * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    return hash != 0 ? (uint32_t)hash : 1;
+}
+
 static void
 queue_for_pool(struct engine *engine, struct store_op *op, void (*run)(struct pool_work *work))
 {
     op->work.run = run;
     op->work.next = NULL;
+    op->work.client = op->client;
+    op->work.object = object_of(op);
     if (engine->last != NULL)
         engine->last->next = &op->work;
     else

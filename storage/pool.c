@@ -1,5 +1,5 @@
 /*
- * storage/pool.c - one queue, some threads.
+ * storage/pool.c - a queue, some threads.
  *
  * A thread that finds the queue empty waits; a batch wakes as many waiting threads as it has pieces. Threads that are too
  * many end when they next look at the queue.
@@ -29,12 +29,11 @@ struct pool {
     pthread_mutex_t lock;
     pthread_cond_t more;                /* work has come, or threads shall end */
     pthread_cond_t ended;               /* a thread has ended */
-    struct pool_work *first, *last;
+    struct work_queue queue;
     unsigned min, max;
     unsigned wanted;                    /* threads there shall be */
     unsigned threads;                   /* threads there are */
     unsigned idle;
-    unsigned queued;
     uint64_t submitted, waited, done;
     uint64_t clock_ns;                  /* up to which the next two are counted */
     uint64_t busy_ns, thread_ns;
@@ -66,27 +65,34 @@ count_time(struct pool *pool)
     pool->clock_ns = now;
 }
 
+/* How many threads may be at work on one object: when it hangs, there are others. */
+static unsigned
+object_limit(const struct pool *pool)
+{
+    return MAX(pool->wanted / 2, 1);
+}
+
 /* The next piece of work, or NULL when the calling thread shall end; called and returns with the lock held. */
 static struct pool_work *
 take(struct pool *pool)
 {
     struct pool_work *work;
 
-    while (pool->threads <= pool->wanted && pool->first == NULL) {
+    while (pool->threads <= pool->wanted) {
+        work = work_queue_take(&pool->queue, object_limit(pool));
+        if (work != NULL)
+            return work;
         count_time(pool);
         pool->idle++;
         pthread_cond_wait(&pool->more, &pool->lock);
         count_time(pool);
         pool->idle--;
     }
-    if (pool->threads > pool->wanted && (pool->wanted > 0 || pool->first == NULL))
-        return NULL;
-    work = pool->first;
-    pool->first = work->next;
-    if (pool->first == NULL)
-        pool->last = NULL;
-    pool->queued--;
-    return work;
+    if (pool->wanted == 0)              /* what is queued is finished first */
+        return work_queue_take(&pool->queue, pool->threads);
+    if (pool->queue.queued > 0 && pool->idle > 0)
+        pthread_cond_signal(&pool->more);       /* what stepped aside for the last piece here is another thread's now */
+    return NULL;
 }
 
 static void *
@@ -100,9 +106,12 @@ pool_thread(void *arg)
     cred_thread_init();
     pthread_mutex_lock(&pool->lock);
     while ((work = take(pool)) != NULL) {
+        uint32_t object = work->object;
+
         pthread_mutex_unlock(&pool->lock);
         work->run(work);
         pthread_mutex_lock(&pool->lock);
+        work_queue_over(&pool->queue, object);
         pool->done++;
     }
     count_time(pool);
@@ -171,7 +180,7 @@ keeper_wait(struct pool *pool, unsigned ms, bool asleep)
 static int
 grow_for_waiting(struct pool *pool, uint64_t before)
 {
-    uint64_t taken = pool->submitted - pool->queued, waiting = before > taken ? before - taken : 0;
+    uint64_t taken = pool->submitted - pool->queue.queued, waiting = before > taken ? before - taken : 0;
     int err;
 
     pool->wanted = (unsigned)MIN(pool->wanted + MIN(waiting, pool->wanted / 2 + 1), pool->max);
@@ -210,7 +219,7 @@ keeper(void *arg)
     clock_ns = pool->clock_ns;
     while (pool->min < pool->max) {
         before = pool->submitted;
-        if ((woken || pool->queued > 0) && pool->wanted < pool->max && err == 0) {
+        if ((woken || pool->queue.queued > 0) && pool->wanted < pool->max && err == 0) {
             keeper_wait(pool, GROW_MS, false);           /* so it is not woken more often than that */
             err = grow_for_waiting(pool, before);
             woken = false;
@@ -266,6 +275,7 @@ pool_new_with(const struct pool_config *config, struct pool **out)
     pthread_cond_init(&pool->look, &monotonic);
     pthread_condattr_destroy(&monotonic);
     pool->clock_ns = now_ns();
+    work_queue_init(&pool->queue);
     pool->begin = config->begin;
     pool->begin_keeper = config->begin_keeper;
     pool->context = config->context;
@@ -307,15 +317,10 @@ pool_submit(struct pool *pool, struct pool_work *first, struct pool_work *last, 
 
     last->next = NULL;
     pthread_mutex_lock(&pool->lock);
-    if (pool->last != NULL)
-        pool->last->next = first;
-    else
-        pool->first = first;
-    pool->last = last;
-    pool->queued += count;
+    work_queue_add(&pool->queue, first);
     pool->submitted += count;
-    pool->waited += pool->queued > pool->idle ? MIN(count, pool->queued - pool->idle) : 0;
-    if (pool->queued > pool->idle && pool->keeper_sleeps && pool->wanted < pool->max)
+    pool->waited += pool->queue.queued > pool->idle ? MIN(count, pool->queue.queued - pool->idle) : 0;
+    if (pool->queue.queued > pool->idle && pool->keeper_sleeps && pool->wanted < pool->max)
         pthread_cond_signal(&pool->look);
     wake = count < pool->idle ? count : pool->idle;
     while (wake-- > 0)
@@ -363,7 +368,7 @@ pool_read_stats(struct pool *pool, struct pool_stats *stats)
         .min = pool->min,
         .max = pool->max,
         .busy = pool->threads - pool->idle,
-        .queued = pool->queued,
+        .queued = pool->queue.queued,
         .done = pool->done,
         .waited = pool->waited,
         .busy_ns = pool->busy_ns,

@@ -1,7 +1,7 @@
 /*
  * storage/pool.h - threads that may block: the RPCNFSDCOUNT of this server.
  *
- * Work arrives in batches and is taken one by one, oldest first. Any thread may submit. The number of threads can be
+ * Work arrives in batches and is taken one by one; work_queue.h tells who is next. Any thread may submit. The number of threads can be
  * changed while running. Between two numbers the pool finds its own: a thread that does nothing else, the keeper, starts
  * more while work waits and ends those that are not needed, so that whoever submits never does.
  */
@@ -10,13 +10,9 @@
 
 #include <stdint.h>
 
-struct pool;
+#include "storage/work_queue.h"
 
-/* One piece of work, embedded in what it is about. run() owns it from then on. */
-struct pool_work {
-    struct pool_work *next;
-    void (*run)(struct pool_work *work);
-};
+struct pool;
 
 #define POOL_THREADS_MAX 1024
 

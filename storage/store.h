@@ -145,6 +145,7 @@ struct store_op {
     struct store_node *node;            /* likewise: the object, or the directory */
     struct engine *engine;              /* of the calling thread; finishes what is pending */
     const struct store_cred *cred;
+    uint32_t client;                    /* a hash of whose it is: clients take turns where an operation has to wait */
     bool sync;                          /* what it changes is on disk before it is done (exports(5) sync) */
     bool prompt;                        /* its flush begins at once, not with those that arrive together (no_wdelay) */
     void (*done)(struct store_op *op);  /* only after STORE_PENDING */
