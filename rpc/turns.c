@@ -5,7 +5,8 @@
 #include <sys/param.h>
 #include <time.h>
 
-#define SHARE_NS ((uint64_t)TURN_US * 1000)
+#define US UINT64_C(1000)
+#define MS UINT64_C(1000000)
 
 uint64_t
 turns_clock_ns(void)
@@ -37,37 +38,44 @@ lane_of(const void *client)
     return (unsigned)(((uintptr_t)client >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (TURN_LANES - 1);
 }
 
+/* Of a round, for each client. */
+static uint64_t
+share_ns(const struct turns *turns, uint64_t now_ns)
+{
+    return now_ns - turns->shared_ns < TURN_ALONE_MS * MS ? TURN_US * US : TURN_ALONE_US * US;
+}
+
 bool
 turns_begin(struct turns *turns, const void *client)
 {
     unsigned lane = lane_of(client);
+    uint64_t now_ns = turns->now_ns();
 
+    if (lane != turns->lane)
+        turns->shared_ns = now_ns;
     if (turns->lanes[lane].round != turns->round) {
         turns->lanes[lane].round = turns->round;
         turns->lanes[lane].used_ns = 0;
     }
-    if (turns->lanes[lane].used_ns >= SHARE_NS)
+    if (turns->lanes[lane].used_ns >= share_ns(turns, now_ns))
         return false;
     turns->lane = lane;
-    turns->began_ns = turns->now_ns();
+    turns->began_ns = now_ns;
     return true;
-}
-
-/* Of his share, with what this turn has taken. */
-static uint64_t
-used_ns(const struct turns *turns)
-{
-    return turns->lanes[turns->lane].used_ns + (turns->now_ns() - turns->began_ns);
 }
 
 bool
 turns_is_over(const struct turns *turns)
 {
-    return used_ns(turns) >= SHARE_NS;
+    uint64_t now_ns = turns->now_ns();
+
+    return turns->lanes[turns->lane].used_ns + (now_ns - turns->began_ns) >= share_ns(turns, now_ns);
 }
 
 void
 turns_end(struct turns *turns)
 {
-    turns->lanes[turns->lane].used_ns = (uint32_t)MIN(used_ns(turns), SHARE_NS);
+    uint64_t used_ns = turns->lanes[turns->lane].used_ns + (turns->now_ns() - turns->began_ns);
+
+    turns->lanes[turns->lane].used_ns = (uint32_t)MIN(used_ns, TURN_ALONE_US * US);
 }

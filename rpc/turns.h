@@ -3,8 +3,9 @@
  * gets no more of a round than one with a single call.
  *
  * A loop goes round twice each time: over the sockets that can be read, and over the connections that had calls left. In
- * each round a client has TURN_US; when that is over his connections wait for the next one, in the order in which they
- * would have had their turn. What one call takes is not cut short.
+ * each round a client has TURN_US, or TURN_ALONE_US when there was nobody else for a while; when that is over his
+ * connections wait for the next one, in the order in which they would have had their turn. What one call takes is not cut
+ * short.
  *
  * Clients are told apart by a hash, so two may have to share. All on the worker's thread.
  */
@@ -14,7 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TURN_US 250
+#define TURN_US 50
+#define TURN_ALONE_US 250
+#define TURN_ALONE_MS 100               /* without another one's turn */
 #define TURN_LANES 64                   /* a power of two */
 
 struct turns {
@@ -23,8 +26,9 @@ struct turns {
         uint32_t round;                 /* the last one in which he had a turn */
         uint32_t used_ns;
     } lanes[TURN_LANES];
-    unsigned lane;                      /* whose turn it is, and since when */
+    unsigned lane;                      /* whose turn it is or was, and since when */
     uint64_t began_ns;
+    uint64_t shared_ns;                 /* when another one's turn last followed */
     uint64_t (*now_ns)(void);           /* the monotonic clock */
 };
 

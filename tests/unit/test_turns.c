@@ -7,7 +7,8 @@
 #include "rpc/turns.h"
 #include "tests/lib/echo_server.h"
 
-#define SHARE_NS ((uint64_t)TURN_US * 1000)
+#define SHARE_NS (TURN_US * UINT64_C(1000))
+#define ALONE_NS (TURN_ALONE_US * UINT64_C(1000))
 
 /* ---- Turns ---- */
 
@@ -27,19 +28,30 @@ have_turn(struct turns *turns, const void *client, uint64_t ns)
     turns_end(turns);
 }
 
+static struct { char bytes[64]; } clients[2];
+
+/* Clients whose turns have just followed one another. */
+static void
+begin_shared(struct turns *turns)
+{
+    turns_init(turns, clock_read);
+    have_turn(turns, &clients[0], 0);
+    have_turn(turns, &clients[1], 0);
+    turns_next_round(turns);
+}
+
 static void
 a_share_may_be_used_in_several_turns_and_is_there_again_in_the_next_round(void **state)
 {
-    static char client;
     struct turns turns;
 
     (void)state;
-    turns_init(&turns, clock_read);
+    begin_shared(&turns);
     for (unsigned round = 0; round < 3; round++) {
-        have_turn(&turns, &client, SHARE_NS / 2);
-        have_turn(&turns, &client, SHARE_NS / 2 - 1);
-        have_turn(&turns, &client, 1);
-        assert_false(turns_begin(&turns, &client));
+        have_turn(&turns, &clients[0], SHARE_NS / 2);
+        have_turn(&turns, &clients[0], SHARE_NS / 2 - 1);
+        have_turn(&turns, &clients[0], 1);
+        assert_false(turns_begin(&turns, &clients[0]));
         turns_next_round(&turns);
     }
 }
@@ -47,11 +59,10 @@ a_share_may_be_used_in_several_turns_and_is_there_again_in_the_next_round(void *
 static void
 what_one_uses_is_not_taken_from_another(void **state)
 {
-    static struct { char bytes[64]; } clients[2];
     struct turns turns;
 
     (void)state;
-    turns_init(&turns, clock_read);
+    begin_shared(&turns);
     have_turn(&turns, &clients[0], 100 * SHARE_NS);
     assert_false(turns_begin(&turns, &clients[0]));
     have_turn(&turns, &clients[1], 1);
@@ -60,13 +71,12 @@ what_one_uses_is_not_taken_from_another(void **state)
 static void
 a_turn_is_over_when_the_share_is_used_up(void **state)
 {
-    static char client;
     struct turns turns;
 
     (void)state;
-    turns_init(&turns, clock_read);
-    have_turn(&turns, &client, SHARE_NS / 2);
-    assert_true(turns_begin(&turns, &client));
+    begin_shared(&turns);
+    have_turn(&turns, &clients[0], SHARE_NS / 2);
+    assert_true(turns_begin(&turns, &clients[0]));
     assert_false(turns_is_over(&turns));
     clock_now_ns += SHARE_NS / 2 - 1;
     assert_false(turns_is_over(&turns));
@@ -79,15 +89,31 @@ a_turn_is_over_when_the_share_is_used_up(void **state)
 static void
 a_turn_of_any_length_ends_with_the_round(void **state)
 {
-    static char client;
     struct turns turns;
 
     (void)state;
-    turns_init(&turns, clock_read);
-    have_turn(&turns, &client, UINT64_C(5000000000));
+    begin_shared(&turns);
+    have_turn(&turns, &clients[0], UINT64_C(5000000000));
     turns_next_round(&turns);
-    assert_true(turns_begin(&turns, &client));
+    assert_true(turns_begin(&turns, &clients[0]));
     turns_end(&turns);
+}
+
+static void
+who_has_been_alone_for_a_while_has_longer_turns_until_another_one_comes(void **state)
+{
+    struct turns turns;
+
+    (void)state;
+    begin_shared(&turns);
+    clock_now_ns += TURN_ALONE_MS * UINT64_C(1000000);
+    have_turn(&turns, &clients[1], ALONE_NS - 1);
+    have_turn(&turns, &clients[1], 1);
+    assert_false(turns_begin(&turns, &clients[1]));
+    turns_next_round(&turns);
+    have_turn(&turns, &clients[0], 1);
+    have_turn(&turns, &clients[1], SHARE_NS);
+    assert_false(turns_begin(&turns, &clients[1]));
 }
 
 /* ---- Behind a transport ---- */
@@ -152,6 +178,7 @@ main(void)
         cmocka_unit_test(what_one_uses_is_not_taken_from_another),
         cmocka_unit_test(a_turn_is_over_when_the_share_is_used_up),
         cmocka_unit_test(a_turn_of_any_length_ends_with_the_round),
+        cmocka_unit_test(who_has_been_alone_for_a_while_has_longer_turns_until_another_one_comes),
         ECHO_TEST(a_client_with_many_connections_and_long_calls_leaves_others_their_turn),
     };
 
