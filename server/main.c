@@ -47,6 +47,7 @@ logs_to_file(void)
     return fstat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+/* As far as it may be; what is not given is lived without. */
 static void
 raise_limit(int resource)
 {
@@ -55,7 +56,20 @@ raise_limit(int resource)
     if (getrlimit(resource, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
         return;
     limit.rlim_cur = limit.rlim_max;
-    setrlimit(resource, &limit);                         /* what is not given is lived without */
+    setrlimit(resource, &limit);
+}
+
+/*
+ * Since Linux 6.13 a ring counts, for who has no CAP_IPC_LOCK (the workers have given it up), and with all others of this
+ * user: 8 MiB, the usual limit, are some 250 of them.
+ */
+static void
+raise_memlock(void)
+{
+    const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
+
+    if (setrlimit(RLIMIT_MEMLOCK, &none) < 0)
+        raise_limit(RLIMIT_MEMLOCK);
 }
 
 /* What main() waits for; -1: nothing is there. */
@@ -218,7 +232,7 @@ run(struct options *options, const struct log *log, int daemon)
     int err = open_events(options, &events, error, sizeof(error));
 
     raise_limit(RLIMIT_NOFILE);
-    raise_limit(RLIMIT_MEMLOCK);
+    raise_memlock();
     if (err == 0 && options->ephemeral)
         err = ephemeral_new(&options->settings.state_dir, error, sizeof(error));
     if (err == 0)
