@@ -18,35 +18,12 @@
 
 #include "server/exports.h"
 #include "server/reach.h"
-#include "server/server.h"
-#include "server/settings.h"
-
-#define ADDRESSES_MAX 64
-#define LINES_MAX 65536                 /* exports that are added before the start */
-#define SHOWN_MAX 256                   /* bytes of a wrong word that are shown */
-
-struct ringnfs {
-    struct settings settings;           /* for the start, as all up to the logger */
-    char **lines;
-    size_t nlines;
-    struct sockaddr_storage addresses[ADDRESSES_MAX];
-    size_t naddresses;                  /* 0: 127.0.0.1 */
-    struct log log;
-    ringnfs_log *sink;
-    void *sink_context;
-    struct server *server;              /* NULL: it does not run */
-    bool stopped;                       /* it has run */
-    pid_t pid;                          /* of the process that has made it */
-    char error[SERVER_ERROR_MAX];
-};
+#include "server/ringnfs_private.h"
 
 _Static_assert((int)RINGNFS_ERROR == LOG_ERROR_LEVEL && (int)RINGNFS_DEBUG == LOG_DEBUG_LEVEL, "levels are passed on");
 
-static int fail(struct ringnfs *rig, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-/* Returns err. */
-static int
-fail(struct ringnfs *rig, int err, const char *format, ...)
+int
+embed_fail(struct ringnfs *rig, int err, const char *format, ...)
 {
     va_list args;
 
@@ -56,48 +33,49 @@ fail(struct ringnfs *rig, int err, const char *format, ...)
     return err;
 }
 
-/* May this call be made? Returns 0 or -errno. */
-static int
-check_owner(struct ringnfs *rig)
+int
+embed_check_owner(struct ringnfs *rig)
 {
     if (rig == NULL)
         return -EINVAL;
-    return rig->pid == getpid() ? 0 : fail(rig, -EPERM, "the server belongs to process %d, which has forked this one",
-                                           (int)rig->pid);
+    if (rig->pid == getpid())
+        return 0;
+    return embed_fail(rig, -EPERM, "the server belongs to process %d, which has forked this one", (int)rig->pid);
 }
 
-static int
-check_fresh(struct ringnfs *rig)
+int
+embed_check_fresh(struct ringnfs *rig)
 {
-    int err = check_owner(rig);
+    int err = embed_check_owner(rig);
 
     if (err < 0)
         return err;
     if (rig->stopped)
-        return fail(rig, -EINVAL, "the server has been stopped: make another one");
-    return rig->server != NULL ? fail(rig, -EINVAL, "the server runs: this goes before the start only") : 0;
+        return embed_fail(rig, -EINVAL, "the server has been stopped: make another one");
+    return rig->server != NULL ? embed_fail(rig, -EINVAL, "the server runs: this goes before the start only") : 0;
 }
 
-static int
-check_running(struct ringnfs *rig)
+int
+embed_check_running(struct ringnfs *rig)
 {
-    int err = check_owner(rig);
+    int err = embed_check_owner(rig);
 
     if (err < 0 || rig->server != NULL)
         return err;
-    return fail(rig, -EINVAL, rig->stopped ? "the server has been stopped" : "the server does not run: start it first");
+    return embed_fail(rig, -EINVAL, rig->stopped ? "the server has been stopped"
+                                                 : "the server does not run: start it first");
 }
 
-static int
-check_unstopped(struct ringnfs *rig)
+int
+embed_check_unstopped(struct ringnfs *rig)
 {
-    return rig != NULL && rig->server != NULL ? check_owner(rig) : check_fresh(rig);
+    return rig != NULL && rig->server != NULL ? embed_check_owner(rig) : embed_check_fresh(rig);
 }
 
-static int
-check_text(struct ringnfs *rig, const char *text, const char *what)
+int
+embed_check_text(struct ringnfs *rig, const char *text, const char *what)
 {
-    return text != NULL ? 0 : fail(rig, -EINVAL, "%s is missing (NULL)", what);
+    return text != NULL ? 0 : embed_fail(rig, -EINVAL, "%s is missing (NULL)", what);
 }
 
 const char *
@@ -134,12 +112,12 @@ ringnfs_new(struct ringnfs **out)
 int
 ringnfs_set(struct ringnfs *rig, const char *key, const char *value)
 {
-    int err = check_unstopped(rig);
+    int err = embed_check_unstopped(rig);
 
     if (err == 0)
-        err = check_text(rig, key, "the setting's name");
+        err = embed_check_text(rig, key, "the setting's name");
     if (err == 0)
-        err = check_text(rig, value, "the setting's value");
+        err = embed_check_text(rig, value, "the setting's value");
     if (err < 0)
         return err;
     if (rig->server != NULL)
@@ -151,19 +129,19 @@ int
 ringnfs_listen_on(struct ringnfs *rig, const char *address)
 {
     const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM };
-    int err = check_fresh(rig);
+    int err = embed_check_fresh(rig);
     struct addrinfo *found;
-    char shown[SHOWN_MAX];
+    char shown[RINGNFS_SHOWN_MAX];
 
     if (err == 0)
-        err = check_text(rig, address, "the address");
+        err = embed_check_text(rig, address, "the address");
     if (err < 0)
         return err;
-    if (rig->naddresses == ADDRESSES_MAX)
-        return fail(rig, -ENOSPC, "there are %d addresses already", ADDRESSES_MAX);
+    if (rig->naddresses == RINGNFS_ADDRESSES_MAX)
+        return embed_fail(rig, -ENOSPC, "there are %d addresses already", RINGNFS_ADDRESSES_MAX);
     if (getaddrinfo(address, NULL, &hints, &found) != 0)
-        return fail(rig, -EINVAL, "%s is not a numeric IPv4 or IPv6 address",
-                    log_quote(shown, sizeof(shown), address, strlen(address)));
+        return embed_fail(rig, -EINVAL, "%s is not a numeric IPv4 or IPv6 address",
+                          log_quote(shown, sizeof(shown), address, strlen(address)));
     memcpy(&rig->addresses[rig->naddresses++], found->ai_addr, found->ai_addrlen);
     freeaddrinfo(found);
     return 0;
@@ -180,7 +158,7 @@ keep_line(struct ringnfs *rig, const char *line)
         rig->lines = grown;
     if (grown == NULL || copy == NULL) {
         free(copy);
-        return fail(rig, -ENOMEM, "the exports: out of memory");
+        return embed_fail(rig, -ENOMEM, "the exports: out of memory");
     }
     rig->lines[rig->nlines++] = copy;
     return 0;
@@ -194,9 +172,9 @@ add_line(struct ringnfs *rig, const char *line)
     int err;
 
     if (strchr(line, '\n') != NULL)
-        return fail(rig, -EINVAL, "one line can be added at a time");
-    if (rig->nlines == LINES_MAX)
-        return fail(rig, -ENOSPC, "there are %d exports already", LINES_MAX);
+        return embed_fail(rig, -EINVAL, "one line can be added at a time");
+    if (rig->nlines == RINGNFS_LINES_MAX)
+        return embed_fail(rig, -ENOSPC, "there are %d exports already", RINGNFS_LINES_MAX);
     err = keep_line(rig, line);
     if (err < 0)
         return err;
@@ -210,10 +188,10 @@ add_line(struct ringnfs *rig, const char *line)
 int
 ringnfs_add_export(struct ringnfs *rig, const char *line)
 {
-    int err = check_unstopped(rig);
+    int err = embed_check_unstopped(rig);
 
     if (err == 0)
-        err = check_text(rig, line, "the line");
+        err = embed_check_text(rig, line, "the line");
     if (err < 0)
         return err;
     return rig->server != NULL ? server_add_export(rig->server, line, rig->error, sizeof(rig->error)) : add_line(rig, line);
@@ -222,10 +200,10 @@ ringnfs_add_export(struct ringnfs *rig, const char *line)
 int
 ringnfs_remove_export(struct ringnfs *rig, const char *path)
 {
-    int err = check_running(rig);
+    int err = embed_check_running(rig);
 
     if (err == 0)
-        err = check_text(rig, path, "the path");
+        err = embed_check_text(rig, path, "the path");
     return err < 0 ? err : server_remove_export(rig->server, path, rig->error, sizeof(rig->error));
 }
 
@@ -241,7 +219,7 @@ pass_on(void *context, enum log_level level, const char *text)
 int
 ringnfs_log_to(struct ringnfs *rig, ringnfs_log *log, void *context)
 {
-    int err = check_fresh(rig);
+    int err = embed_check_fresh(rig);
 
     if (err < 0)
         return err;
@@ -256,12 +234,12 @@ ringnfs_log_to(struct ringnfs *rig, ringnfs_log *log, void *context)
 int
 ringnfs_log_to_fd(struct ringnfs *rig, int fd)
 {
-    int err = check_fresh(rig);
+    int err = embed_check_fresh(rig);
 
     if (err < 0)
         return err;
     if (fd != -1 && fcntl(fd, F_GETFD) < 0)
-        return fail(rig, -errno, "%d is not an open descriptor", fd);
+        return embed_fail(rig, -errno, "%d is not an open descriptor", fd);
     rig->log.fd = fd;
     rig->log.sink = NULL;
     return 0;
@@ -271,7 +249,7 @@ int
 ringnfs_start(struct ringnfs *rig)
 {
     struct server_config config = { .settings = NULL };
-    int err = check_fresh(rig);
+    int err = embed_check_fresh(rig);
 
     if (err == 0)
         err = settings_check(&rig->settings, rig->error, sizeof(rig->error));
@@ -293,7 +271,7 @@ ringnfs_start(struct ringnfs *rig)
 int
 ringnfs_nfs_port(struct ringnfs *rig)
 {
-    int err = check_running(rig);
+    int err = embed_check_running(rig);
     struct server_ports ports;
 
     if (err < 0)
@@ -305,7 +283,7 @@ ringnfs_nfs_port(struct ringnfs *rig)
 int
 ringnfs_mount_port(struct ringnfs *rig)
 {
-    int err = check_running(rig);
+    int err = embed_check_running(rig);
     struct server_ports ports;
 
     if (err < 0)
@@ -330,23 +308,23 @@ is_exported(struct server *server, const char *path)
 static int
 tell(struct ringnfs *rig, const char *path, char **out, char *(*format)(const struct reach *reach, const char *path))
 {
-    int err = check_running(rig);
+    int err = embed_check_running(rig);
     struct reach reach;
-    char shown[SHOWN_MAX];
+    char shown[RINGNFS_SHOWN_MAX];
 
     if (out != NULL)
         *out = NULL;
     if (err == 0)
-        err = check_text(rig, path, "the path");
+        err = embed_check_text(rig, path, "the path");
     if (err < 0)
         return err;
     if (out == NULL)
-        return fail(rig, -EINVAL, "there is no place for the text (NULL)");
+        return embed_fail(rig, -EINVAL, "there is no place for the text (NULL)");
     if (!is_exported(rig->server, path))
-        return fail(rig, -ENOENT, "%s is not exported", log_quote(shown, sizeof(shown), path, strlen(path)));
+        return embed_fail(rig, -ENOENT, "%s is not exported", log_quote(shown, sizeof(shown), path, strlen(path)));
     reach_init(&reach, rig->server, rig->addresses, rig->naddresses);
     *out = format(&reach, path);
-    return *out != NULL ? 0 : fail(rig, -ENOMEM, "out of memory");
+    return *out != NULL ? 0 : embed_fail(rig, -ENOMEM, "out of memory");
 }
 
 int
@@ -364,7 +342,7 @@ ringnfs_url(struct ringnfs *rig, const char *path, char **out)
 int
 ringnfs_add_connection(struct ringnfs *rig, int fd)
 {
-    int err = check_running(rig), type = 0;
+    int err = embed_check_running(rig), type = 0;
     struct sockaddr_storage peer;
     socklen_t type_len = sizeof(type), peer_len = sizeof(peer);
 
@@ -372,17 +350,17 @@ ringnfs_add_connection(struct ringnfs *rig, int fd)
         return err;
     if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_len) < 0 ||
         getpeername(fd, (struct sockaddr *)&peer, &peer_len) < 0)
-        return fail(rig, -errno, "descriptor %d: %s", fd, strerror(errno));
+        return embed_fail(rig, -errno, "descriptor %d: %s", fd, strerror(errno));
     if (type != SOCK_STREAM)
-        return fail(rig, -EINVAL, "descriptor %d is not a stream socket", fd);
+        return embed_fail(rig, -EINVAL, "descriptor %d is not a stream socket", fd);
     err = server_add_connection(rig->server, fd);
-    return err < 0 ? fail(rig, err, "descriptor %d: %s", fd, strerror(-err)) : 0;
+    return err < 0 ? embed_fail(rig, err, "descriptor %d: %s", fd, strerror(-err)) : 0;
 }
 
 int
 ringnfs_stop(struct ringnfs *rig)
 {
-    int err = check_running(rig);
+    int err = embed_check_running(rig);
 
     if (err < 0)
         return err;
