@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <sys/param.h>
 
+#include "rpc/fault.h"
 #include "rpc/gss.h"
 #include "rpc/message.h"
 #include "rpc/source.h"
@@ -80,6 +81,7 @@ call_new(struct call_source *source)
     call->pipe = NULL;
     call->expected = 0;
     call->holds = false;
+    call->fault = NULL;
     return call;
 }
 
@@ -102,6 +104,8 @@ call_free(struct call *call)
 
     if (call->gss != NULL)
         gss_call_end(call);
+    if (call->fault != NULL)
+        call->fault->end(call->fault);
     for (; call->arena != NULL; call->arena = next) {
         next = call->arena->next;
         buf_put(call->arena);
@@ -192,15 +196,26 @@ call_deliver(struct call *call, struct buf *buf, const uint8_t *data, size_t len
         call_reply_error(call, CALL_GARBAGE_ARGS, 0, 0);
         break;
     default:
-        if (call->auth.flavor != CALL_AUTH_GSS || gss_receive(transport->private->shared->gss, call))
+        if (call->auth.flavor == CALL_AUTH_GSS && !gss_receive(transport->private->shared->gss, call))
+            break;
+        if (fault_is_armed(&transport->private->shared->faults))
+            transport->private->shared->faults.take(transport->private->shared->faults.context, call);
+        else
             program_dispatch(transport->private->programs, transport->private->nprograms, call);
         break;
     }
     return 0;
 }
 
-/* The call is over, answered or not. */
-static void
+void
+fault_go_on(struct call *call)
+{
+    const struct transport_private *private = call->transport->private;
+
+    program_dispatch(private->programs, private->nprograms, call);
+}
+
+void
 call_end(struct call *call)
 {
     struct call_source *source = call->source;
@@ -216,9 +231,8 @@ call_end(struct call *call)
     source_dirty(source);
 }
 
-/* Room for a whole reply; the source lends it to one call at a time. */
-static uint8_t *
-reply_space(struct call *call, size_t bytes)
+uint8_t *
+call_space(struct call *call, size_t bytes)
 {
     struct call_source *source = call->source;
 
@@ -233,6 +247,10 @@ static void
 reply_send(struct call *call)
 {
     stat_add(&call->transport->stats.replies, 1);
+    if (__builtin_expect(call->fault != NULL || call->source->late != NULL, false)) {
+        fault_send(call);
+        return;
+    }
     call->source->ops->send(call->source, call);
     call_end(call);
 }
@@ -241,7 +259,7 @@ reply_send(struct call *call)
 static uint8_t *
 refusal_space(struct call *call)
 {
-    uint8_t *p = reply_space(call, MESSAGE_REFUSED_MAX + wire_padded(GSS_MIC_MAX));
+    uint8_t *p = call_space(call, MESSAGE_REFUSED_MAX + wire_padded(GSS_MIC_MAX));
 
     drop_payload(call);
     if (p == NULL)
@@ -263,7 +281,7 @@ call_reply_begin(struct call *call, size_t max_bytes)
 
     if (max_bytes > call_reply_max(call))
         return NULL;
-    p = reply_space(call, MESSAGE_ACCEPTED_BYTES + max_bytes + gss_bytes(call));
+    p = call_space(call, MESSAGE_ACCEPTED_BYTES + max_bytes + gss_bytes(call));
     if (p == NULL)
         return NULL;
     call->results = call->gss != NULL ? gss_put_front(call, p) : message_put_success(p, call->xid);
@@ -358,7 +376,7 @@ call_reply_max(const struct call *call)
 bool
 call_reply_is_sealed(const struct call *call)
 {
-    return call->gss != NULL && gss_protects(call);
+    return call->fault != NULL || (call->gss != NULL && gss_protects(call));
 }
 
 uint16_t

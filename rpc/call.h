@@ -20,6 +20,7 @@
 #include "rpc/pipe.h"
 #include "xdr/wire.h"
 
+struct call_fault;
 struct gss_call;
 struct transport;
 struct program;
@@ -88,6 +89,7 @@ struct call {
     struct pipe *pipe;                  /* the payload, in place of payload_data */
     size_t expected;                    /* call_expect() */
     bool holds;                         /* call_hold() */
+    struct call_fault *fault;           /* what is to go wrong (fault.h); NULL: nothing */
     _Alignas(16) uint8_t small[1024];   /* the arena's first bytes */
 };
 
@@ -140,8 +142,8 @@ void call_reply_rpc_mismatch(struct call *call);
 void call_drop(struct call *call);
 
 /*
- * The reply is signed or encrypted as a whole, so its bytes have to be stored: call_reply_lend() and
- * call_reply_lend_pipe() cannot be used.
+ * The reply is signed or encrypted as a whole, or something is done to it on its way (fault.h), so its bytes have to be
+ * stored: call_reply_lend() and call_reply_lend_pipe() cannot be used.
  */
 bool call_reply_is_sealed(const struct call *call);
 

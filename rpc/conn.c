@@ -47,6 +47,7 @@ struct conn {
     bool reading;                       /* the socket is watched for reading */
     bool blocked;                       /* ... and for writing: it took less than there was */
     bool eof;                           /* the client has sent all it will */
+    bool resetting;                     /* it is closed by a reset once what is queued has left */
     unsigned starved_times;
     uint64_t moved_bytes;               /* either way since conn_stalled() */
     uint64_t held_bytes;                /* that its client was told of */
@@ -77,8 +78,15 @@ conn_limits(const struct conn *conn)
 static void
 conn_watch(struct conn *conn)
 {
-    loop_events(conn->source.transport->loop, &conn->watch,
-                (conn->reading ? EV_READ : 0) | (conn->blocked ? EV_WRITE : 0));
+    int events = (conn->reading ? EV_READ : 0) | (conn->blocked ? EV_WRITE : 0);
+
+    loop_events(conn->source.transport->loop, &conn->watch, conn->source.transport->paused ? 0 : events);
+}
+
+static void
+conn_rewatch(struct call_source *source)
+{
+    conn_watch(conn_of(source));
 }
 
 static void
@@ -285,7 +293,7 @@ cut_calls(struct conn *conn)
     struct transport *transport = conn->source.transport;
     unsigned turn = MAX(TURN_CALLS / (transport->private->nready + 1), TURN_LEAST);
 
-    if (conn->in == NULL)
+    if (conn->in == NULL || conn->resetting)
         return;
     for (unsigned n = 0; n < turn; n++) {
         uint8_t *data = conn->in->data + conn->in_start;
@@ -410,7 +418,8 @@ conn_resume(struct call_source *source)
 
     source_dirty(source);
     cut_calls(conn);
-    if (source->is_closed || source->is_starved || conn->throttled || conn->eof || source->transport->draining)
+    if (source->is_closed || source->is_starved || conn->throttled || conn->eof || conn->resetting ||
+        source->transport->draining)
         return;
     if (!conn->reading) {
         conn->reading = true;
@@ -427,8 +436,36 @@ conn_space(struct call_source *source, size_t bytes)
 static void
 conn_send(struct call_source *source, struct call *call)
 {
-    if (!source->is_closed)
-        send_queue_add(&conn_of(source)->out, call);
+    struct conn *conn = conn_of(source);
+
+    if (!source->is_closed && !conn->resetting)
+        send_queue_add(&conn->out, call);
+}
+
+/* Close it so that the peer gets a reset (socket(7), SO_LINGER). */
+static void
+close_by_reset(struct conn *conn)
+{
+    const struct linger none = { .l_onoff = 1 };
+
+    setsockopt(conn->fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+    conn_close(&conn->source);
+}
+
+static void
+conn_reset(struct call_source *source, struct call *call, size_t bytes)
+{
+    struct conn *conn = conn_of(source);
+
+    if (call == NULL && !source->is_closed)
+        close_by_reset(conn);
+    if (source->is_closed || conn->resetting)
+        return;
+    send_queue_add(&conn->out, call);
+    send_queue_trim(&conn->out, (size_t)(call->reply.p - call->reply_start) - bytes);
+    conn->resetting = true;
+    conn->reading = false;
+    conn_watch(conn);
 }
 
 /* Send all that the socket takes. Returns 0 or -errno when the connection is broken. */
@@ -467,6 +504,10 @@ conn_flush(struct call_source *source)
 
     if (!send_queue_is_empty(&conn->out) && !conn->blocked && write_out(conn) < 0) {
         conn_close(source);
+        return;
+    }
+    if (conn->resetting && send_queue_is_empty(&conn->out)) {
+        close_by_reset(conn);
         return;
     }
     if (conn->throttled && is_half_empty(conn)) {
@@ -524,6 +565,8 @@ static const struct call_source_ops conn_ops = {
     .idle = conn_idle,
     .space = conn_space,
     .send = conn_send,
+    .reset = conn_reset,
+    .watch = conn_rewatch,
     .resume = conn_resume,
     .flush = conn_flush,
     .stop = conn_stop,
@@ -618,7 +661,7 @@ conn_open(struct transport *transport, int fd)
     record_init(&conn->record, shared->limits.record_bytes);
     set_options(&shared->limits, fd);
     source_opened(transport, &conn->source, &conn_ops);
-    loop_watch(transport->loop, &conn->watch, fd, EV_READ, conn_ready);
+    loop_watch(transport->loop, &conn->watch, fd, transport->paused ? 0 : EV_READ, conn_ready);
     atomic_store_explicit(&transport->connections, transport->connections + 1, memory_order_relaxed);
     stat_add(&transport->stats.conns_opened, 1);
     return 0;

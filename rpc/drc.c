@@ -416,6 +416,29 @@ drc_forget(struct drc *drc, struct drc_call *call)
 }
 
 static void
+clear_part(struct part *part)
+{
+    struct drc_entry *entry;
+
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+        while ((entry = TAILQ_FIRST(&part->replies[kind])) != NULL) {
+            take_reply(part, entry);
+            TAILQ_INSERT_HEAD(&part->free, entry, age);
+        }
+    }
+}
+
+void
+drc_clear(struct drc *drc)
+{
+    for (unsigned i = 0; i < drc->nparts; i++) {
+        pthread_mutex_lock(&drc->parts[i].lock);
+        clear_part(&drc->parts[i]);
+        pthread_mutex_unlock(&drc->parts[i].lock);
+    }
+}
+
+static void
 add(uint64_t *sum, const _Atomic uint64_t *counter)
 {
     *sum += atomic_load_explicit(counter, memory_order_relaxed);

@@ -96,6 +96,9 @@ void drc_keep(struct drc *drc, struct drc_call *call, const uint8_t *results, si
 /* A new call was not done, or is worth being tried again: if it is sent again, it is new. */
 void drc_forget(struct drc *drc, struct drc_call *call);
 
+/* Forget all replies, as at a restart; calls that run are kept when they end. */
+void drc_clear(struct drc *drc);
+
 void drc_read_stats(const struct drc *drc, struct drc_stats *stats);
 
 #endif

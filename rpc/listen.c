@@ -242,6 +242,7 @@ struct listener {
     struct loop *loop;
     struct loop_fd watch;
     struct loop_timer pause;
+    bool paused;                        /* by listener_pause() */
     int fd;
     void (*accepted)(void *context, int fd);
     void *context;
@@ -252,7 +253,14 @@ pause_over(struct loop_timer *timer)
 {
     struct listener *listener = (struct listener *)((char *)timer - offsetof(struct listener, pause));
 
-    loop_events(listener->loop, &listener->watch, EV_READ);
+    loop_events(listener->loop, &listener->watch, listener->paused ? 0 : EV_READ);
+}
+
+void
+listener_pause(struct listener *listener, bool pause)
+{
+    listener->paused = pause;
+    loop_events(listener->loop, &listener->watch, pause ? 0 : EV_READ);
 }
 
 /* Errors that concern one connection only, which is gone (accept(2)). */

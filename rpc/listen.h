@@ -50,6 +50,10 @@ struct listener;
  */
 int listener_new(struct loop *loop, int fd, void (*accepted)(void *context, int fd), void *context,
                  struct listener **listener);
+
+/* Accept nothing until it is resumed: who connects waits in the backlog. On the loop's thread. */
+void listener_pause(struct listener *listener, bool pause);
+
 /* Closes the socket. */
 void listener_free(struct listener *listener);
 

@@ -157,6 +157,13 @@ send_queue_add(struct send_queue *queue, struct call *call)
     }
 }
 
+void
+send_queue_trim(struct send_queue *queue, size_t bytes)
+{
+    queue->segments[queue->first + queue->count - 1].len -= bytes;
+    queue->bytes -= bytes;
+}
+
 /* n bytes of the queue have left. */
 static void
 take_off(struct send_queue *queue, size_t n)

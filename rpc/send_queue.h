@@ -42,6 +42,9 @@ uint8_t *send_queue_space(struct send_queue *queue, struct buf_pool *buffers, si
  */
 void send_queue_add(struct send_queue *queue, struct call *call);
 
+/* Take the last bytes of a reply that was just added, and that is no longer than that, off again. */
+void send_queue_trim(struct send_queue *queue, size_t bytes);
+
 /*
  * Send all that the socket takes; *sent: how many bytes have left, failure or not. Returns 0, -EAGAIN when the socket took
  * less than there is, or -errno when the connection is broken.

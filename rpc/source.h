@@ -22,10 +22,14 @@ struct call_source_ops {
     uint8_t *(*space)(struct call_source *source, size_t bytes);
     /* Queue the reply between call->reply_start and call->reply.p, and the payload after it. */
     void (*send)(struct call_source *source, struct call *call);
+    /* Send so many bytes of the reply, after all that is queued, and reset the connection; call NULL: at once. NULL: none. */
+    void (*reset)(struct call_source *source, struct call *call, size_t bytes);
     /* Take up reading where it was left: after a pause or when there were too many calls for one turn. */
     void (*resume)(struct call_source *source);
     /* Send what is queued, let go of memory that is not needed, close if it is time. */
     void (*flush)(struct call_source *source);
+    /* Watch the socket for what is wanted of it now; called when the transport is paused or resumed. */
+    void (*watch)(struct call_source *source);
     /* No new calls from now on. */
     void (*stop)(struct call_source *source);
     /* It holds memory for a client that has hardly moved a byte since this was asked last. */
@@ -56,6 +60,7 @@ struct call_source {
     uint64_t expected_bytes;            /* of replies to them, as far as that was said */
     size_t reply_max;                   /* bytes of results */
     struct call *replying;              /* has begun its reply */
+    struct fault_late *late;            /* a reply that leaves after the next one; NULL: none waits */
 };
 
 TAILQ_HEAD(source_list, call_source);
@@ -105,6 +110,12 @@ struct call *call_new(struct call_source *source);
 
 /* No call is free, and those that there are have much of what all may have: be modest. */
 bool call_scarce(const struct transport *transport);
+
+/* Room for a whole reply; the source lends it to one call at a time. NULL when memory is short. */
+uint8_t *call_space(struct call *call, size_t bytes);
+
+/* The call is over, answered or not. */
+void call_end(struct call *call);
 
 /* A call that has not been handed over. */
 void call_free(struct call *call);

@@ -180,7 +180,7 @@ stalled_fired(struct loop_timer *timer)
 
     for (source = TAILQ_FIRST(&private->open); source != NULL; source = next) {
         next = TAILQ_NEXT(source, all);
-        if (source->ops->stalled(source) && tight)
+        if (source->ops->stalled(source) && tight && !transport->paused)
             source->ops->close(source);
     }
     buf_pool_rest(transport->buffers);
@@ -199,7 +199,7 @@ idle_fired(struct loop_timer *timer)
     private->looks++;
     for (source = TAILQ_FIRST(&private->open); source != NULL; source = next) {
         next = TAILQ_NEXT(source, all);
-        if (!source->stream || source->outstanding > 0 || private->looks - source->moved_look <= IDLE_LOOKS)
+        if (!source->stream || source->outstanding > 0 || transport->paused || private->looks - source->moved_look <= IDLE_LOOKS)
             continue;
         stat_add(&transport->stats.conns_idle, 1);
         source->ops->close(source);
@@ -287,10 +287,11 @@ before_wait(void *context)
     struct transport_private *private = transport->private;
     struct call_source *source;
 
-    resume_ready(private);
+    if (!transport->paused)
+        resume_ready(private);
     if (private->before_wait != NULL)
         private->before_wait(transport->context);
-    while ((source = TAILQ_FIRST(&private->dirty)) != NULL) {
+    while (!transport->paused && (source = TAILQ_FIRST(&private->dirty)) != NULL) {
         TAILQ_REMOVE(&private->dirty, source, dirty);
         source->is_dirty = false;
         source->ops->flush(source);
@@ -299,7 +300,7 @@ before_wait(void *context)
         free_closed(private);
     if (private->drained != NULL && all_sent(transport))
         drain_ended(transport);
-    loop_busy(transport->loop, private->nready > 0);
+    loop_busy(transport->loop, private->nready > 0 && !transport->paused);
 }
 
 /* splice(2) into a connection that the client has closed raises it, and takes no flag against that. */
@@ -398,6 +399,30 @@ transport_add_datagram(struct transport *transport, int fd)
     return udp_open(transport, fd);
 }
 
+void
+transport_pause(struct transport *transport, bool pause)
+{
+    struct call_source *source;
+
+    transport->paused = pause;
+    TAILQ_FOREACH(source, &transport->private->open, all) {
+        source->ops->watch(source);
+        source_dirty(source);
+    }
+}
+
+void
+transport_reset(struct transport *transport)
+{
+    struct call_source *source, *next;
+
+    for (source = TAILQ_FIRST(&transport->private->open); source != NULL; source = next) {
+        next = TAILQ_NEXT(source, all);
+        if (source->stream)
+            source->ops->reset(source, NULL, 0);
+    }
+}
+
 static void
 drain_timed_out(struct loop_timer *timer)
 {
@@ -414,6 +439,7 @@ transport_drain(struct transport *transport, uint64_t timeout_ms, void (*drained
     struct call_source *source;
 
     transport->draining = true;
+    transport_pause(transport, false);
     private->drained = drained;
     TAILQ_FOREACH(source, &private->open, all)
         source->ops->stop(source);

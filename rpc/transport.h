@@ -12,6 +12,7 @@
 #include "rpc/buf.h"
 #include "rpc/call.h"
 #include "rpc/clients.h"
+#include "rpc/fault.h"
 #include "rpc/gss.h"
 #include "rpc/loop.h"
 #include "rpc/pipe.h"
@@ -48,6 +49,7 @@ struct transport_shared {
     struct clients *clients;            /* NULL: a client may have all connections */
     _Atomic uint32_t connections;       /* open now */
     struct gss *gss;                    /* NULL: RPCSEC_GSS is not spoken */
+    struct fault_gate faults;           /* calls that are to go wrong */
     _Atomic uint64_t call_bytes;        /* of the budget, that calls themselves have; never given back */
 };
 
@@ -69,6 +71,7 @@ struct transport {
     _Atomic uint32_t connections;       /* of this worker */
     uint32_t outstanding;               /* calls handed to programs and not ended */
     bool draining;                      /* no new calls are read */
+    bool paused;                        /* nothing is read, and nothing sent */
     struct transport_private *private;
 };
 
@@ -89,6 +92,15 @@ int transport_add_datagram(struct transport *transport, int fd);
 
 /* The limit for idle connections has changed. */
 void transport_retune(struct transport *transport);
+
+/*
+ * Read nothing and send nothing until it is resumed; calls under way go on, and their replies wait. transport_drain()
+ * resumes. On the worker's thread, like all here.
+ */
+void transport_pause(struct transport *transport, bool pause);
+
+/* Reset all connections: what was not sent is lost. Datagram sockets stay. */
+void transport_reset(struct transport *transport);
 
 /*
  * Stop reading calls, and call drained(context) on this thread once every call is answered and every reply is sent, or

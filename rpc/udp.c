@@ -86,7 +86,15 @@ address_len(const union address *address)
 static void
 udp_watch(struct udp *udp)
 {
-    loop_events(udp->source.transport->loop, &udp->watch, (udp->reading ? EV_READ : 0) | (udp->blocked ? EV_WRITE : 0));
+    int events = (udp->reading ? EV_READ : 0) | (udp->blocked ? EV_WRITE : 0);
+
+    loop_events(udp->source.transport->loop, &udp->watch, udp->source.transport->paused ? 0 : events);
+}
+
+static void
+udp_rewatch(struct call_source *source)
+{
+    udp_watch(udp_of(source));
 }
 
 static void
@@ -387,7 +395,7 @@ udp_send(struct call_source *source, struct call *call)
 
     if (source->is_closed)
         return;
-    if (udp->nreplies == REPLIES_MAX && !udp->blocked)
+    if (udp->nreplies == REPLIES_MAX && !udp->blocked && !source->transport->paused)
         write_out(udp);
     if (udp->nreplies == REPLIES_MAX) {
         stat_add(&source->transport->stats.dropped, 1);
@@ -460,6 +468,7 @@ static const struct call_source_ops udp_ops = {
     .idle = udp_idle,
     .space = udp_space,
     .send = udp_send,
+    .watch = udp_rewatch,
     .resume = udp_resume,
     .flush = udp_flush,
     .stop = udp_stop,
@@ -499,7 +508,7 @@ udp_open(struct transport *transport, int fd)
     udp->source.stream = false;
     udp->source.reply_max = DATAGRAM_MAX - MESSAGE_ACCEPTED_BYTES;
     source_opened(transport, &udp->source, &udp_ops);
-    loop_watch(transport->loop, &udp->watch, fd, udp->reading ? EV_READ : 0, udp_ready);
+    loop_watch(transport->loop, &udp->watch, fd, udp->reading && !transport->paused ? EV_READ : 0, udp_ready);
     return 0;
 fail:
     free(udp);
