@@ -55,7 +55,7 @@ open_store(const struct exports_builder *builder, const struct shared_store *lik
     const struct settings *settings = builder->settings;
     struct posix_config posix = { .path = like->name, .max_open = fd_cache_size(builder) };
     struct memory_config memory = { .max_bytes = settings->memory_bytes, .max_files = settings->memory_files,
-                                    .root_mode = MEMORY_ROOT_MODE };
+                                    .root_mode = MEMORY_ROOT_MODE, .unstable = settings->memory_unstable };
 
     if (like->memory)
         return memory_new(&memory, store);

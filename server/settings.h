@@ -58,6 +58,7 @@ struct settings {
     uint32_t gss_contexts;              /* of callers with Kerberos that are known */
     uint64_t memory_bytes;              /* a memory: export's size */
     uint64_t memory_files;
+    bool memory_unstable;               /* UNSTABLE data there can be lost by a crash on demand */
     enum setting_sandbox sandbox;
     uint32_t log_level;                 /* enum log_level */
     uint32_t log_limit;                 /* lines of one kind in ten seconds (LOG_WINDOW_MS); 0: all */

@@ -167,6 +167,10 @@ const struct setting settings_table[] = {
       .help = "What fits into a memory: export." },
     { "memory_files", NUMBER(memory_files, "files", 1, 1000000000), .initial = "1000000",
       .help = "How many files and directories fit into a memory: export." },
+    { "memory_unstable", BOOL(memory_unstable), .initial = "off",
+      .help = "Whether data that was written UNSTABLE to a memory: export is that until it is committed, as on a disk, so "
+              "that a crash on demand loses it; it then takes up to twice the memory. Off, all of it is stable at once. On "
+              "by default with --ephemeral and in libringnfs." },
     { "sandbox", CHOICE(sandbox, sandbox_words), .initial = "auto",
       .help = "Whether threads give up the capabilities, system calls and paths that they do not need: auto as far as this "
               "machine lets them, on not without all of it, off nothing." },

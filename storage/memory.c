@@ -193,6 +193,7 @@ free_contents(struct memory_store *store, struct memory_node *node)
     memory_acl_free(store, node);
     if (S_ISREG(node->mode)) {
         store->bytes -= MEMORY_PAGE * memory_pages_cut(&node->file.pages, 0);
+        memory_stable_free(node);
     } else if (S_ISLNK(node->mode)) {
         store->bytes -= node->size;
         free(node->text);
@@ -311,7 +312,7 @@ static const struct memory_kind {
     [STORE_LINK]     = { .run = memory_link,    .changes = true, .wcc = true, .in_directory = true },
     [STORE_READDIR]  = { .run = memory_readdir, .reads = true, .in_directory = true },
     [STORE_FSSTAT]   = { .run = memory_fsstat },
-    [STORE_COMMIT]   = { .run = memory_commit,  .wcc = true },
+    [STORE_COMMIT]   = { .run = memory_commit,  .changes = true, .wcc = true },
     [STORE_INSIDE]   = { .run = memory_inside },
     [STORE_GETACL]   = { .run = memory_getacl },
     [STORE_SETACL]   = { .run = memory_setacl,  .changes = true, .wcc = true },

@@ -26,6 +26,7 @@ memory_resize(struct memory_store *store, struct memory_node *node, uint64_t siz
     }
     node->size = size;
     node->file.exclusive = false;
+    memory_resize_stable(node, size);
 }
 
 int
@@ -70,11 +71,13 @@ memory_read(struct memory_store *store, struct store_op *op)
     return 0;
 }
 
-/* The page to write to, made if need be. Returns 0, -ENOSPC or -ENOMEM. */
+/* The page to write to, made if need be; keep: what it holds may be wanted again. Returns 0, -ENOSPC or -ENOMEM. */
 static int
-writable_page(struct memory_store *store, struct memory_node *node, uint64_t number, uint8_t **page)
+writable_page(struct memory_store *store, struct memory_node *node, uint64_t number, bool keep, uint8_t **page)
 {
     *page = memory_pages_find(&node->file.pages, number);
+    if (keep && memory_keep_stable(node, number, *page) < 0)
+        return -ENOMEM;
     if (*page != NULL)
         return 0;
     if (!memory_has_room(store, 0, MEMORY_PAGE))
@@ -93,11 +96,12 @@ memory_write(struct memory_store *store, struct store_op *op)
     uint64_t offset = op->u.write.offset;
     const uint8_t *from = op->u.write.data;
     uint32_t left = op->u.write.length;
+    bool stable = !store->config.unstable || op->u.write.stable != STORE_UNSTABLE;
     uint32_t part;
     uint8_t *page;
     int err = must_be_regular(node);
 
-    op->r.write.committed = STORE_FILE_SYNC;            /* there is nothing that it could be lost from */
+    op->r.write.committed = stable ? STORE_FILE_SYNC : STORE_UNSTABLE;
     if (err < 0)
         return err;
     if (!memory_may_use_data(node, op->cred, MAY_WRITE))
@@ -106,12 +110,16 @@ memory_write(struct memory_store *store, struct store_op *op)
         return 0;
     if (offset > MEMORY_SIZE_MAX - left)
         return -EFBIG;
+    if (!stable)
+        memory_become_unstable(node);
     for (; left > 0; left -= part, offset += part, from += part) {
-        err = writable_page(store, node, offset / MEMORY_PAGE, &page);
+        err = writable_page(store, node, offset / MEMORY_PAGE, !stable, &page);
         if (err < 0)
             break;
         part = MIN(left, MEMORY_PAGE - offset % MEMORY_PAGE);
         memcpy(page + offset % MEMORY_PAGE, from, part);
+        if (stable)
+            memory_write_stable(node, offset, from, part);
     }
     op->r.write.done = op->u.write.length - left;
     if (op->r.write.done == 0)
@@ -133,5 +141,8 @@ memory_commit(struct memory_store *store, struct store_op *op)
     (void)store;
     if (err < 0)
         return err;
-    return memory_may_use_data(node, op->cred, MAY_WRITE) ? 0 : -EACCES;
+    if (!memory_may_use_data(node, op->cred, MAY_WRITE))
+        return -EACCES;
+    memory_make_stable(node, op->u.commit.offset, op->u.commit.length);
+    return 0;
 }

@@ -76,6 +76,29 @@ memory_pages_add(struct memory_pages *pages, uint64_t number)
     return *slot;
 }
 
+/* The same for what is below a slot, whose first page has this number. */
+static void
+walk(void *slot, unsigned level, uint64_t first, void (*see)(void *context, uint64_t number, uint8_t *page), void *context)
+{
+    struct branch *branch = slot;
+
+    if (slot == NULL)
+        return;
+    if (level == 0) {
+        see(context, first, slot);
+        return;
+    }
+    for (unsigned i = 0; i < BRANCHES; i++)
+        walk(branch->slots[i], level - 1, first + ((uint64_t)i << (BRANCH_BITS * (level - 1))), see, context);
+}
+
+void
+memory_pages_walk(const struct memory_pages *pages, void (*see)(void *context, uint64_t number, uint8_t *page),
+                  void *context)
+{
+    walk(pages->root, pages->height, 0, see, context);
+}
+
 /* Free what is below a slot from the page `from` on, counted from the first page that the slot can hold. */
 static uint64_t
 cut(void **slot, unsigned level, uint64_t from)

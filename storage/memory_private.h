@@ -7,6 +7,7 @@
  *     memory_dir.c     a directory's entries, LOOKUP, READDIR
  *     memory_name.c    operations that make, remove and move names
  *     memory_pages.c   the pages of a sparse file
+ *     memory_crash.c   what of a file is stable, and the loss of the rest
  *     memory_data.c    READ, WRITE, COMMIT, truncation, READLINK
  *
  * One lock guards the tree. memory.c takes it around each operation, so everything declared here runs under it: shared
@@ -62,6 +63,9 @@ struct memory_dir {
 
 struct memory_file {
     struct memory_pages pages;
+    struct memory_pages stable;         /* what pages held when they were last stable: of those that no longer do */
+    uint64_t stable_size;               /* likewise, while unstable */
+    bool unstable;                      /* something would be lost by a crash */
     bool exclusive;                     /* made by an EXCLUSIVE create and not written since */
     uint8_t verifier[STORE_VERIFIER_SIZE];
 };
@@ -208,8 +212,32 @@ uint8_t *memory_pages_find(const struct memory_pages *pages, uint64_t number);
 /* Add a page of zeros where there is none; NULL when memory ran out. */
 uint8_t *memory_pages_add(struct memory_pages *pages, uint64_t number);
 
+/* Call see() for each page there is, in order. It adds and frees none. */
+void memory_pages_walk(const struct memory_pages *pages, void (*see)(void *context, uint64_t number, uint8_t *page),
+                       void *context);
+
 /* Free the pages from a number on. Returns how many there were. */
 uint64_t memory_pages_cut(struct memory_pages *pages, uint64_t from);
+
+/* memory_crash.c */
+
+/* A page is about to be written UNSTABLE, now NULL where there is none yet. Returns 0 or -ENOMEM. */
+int memory_keep_stable(struct memory_node *node, uint64_t number, const uint8_t *now);
+
+/* Bytes of a page are written, and are stable at once. */
+void memory_write_stable(struct memory_node *node, uint64_t offset, const uint8_t *from, uint32_t len);
+
+/* A file is unstable from here on, with all that comes behind its size as it is now. */
+void memory_become_unstable(struct memory_node *node);
+
+/* Make a range stable; length 0: to the end. */
+void memory_make_stable(struct memory_node *node, uint64_t offset, uint64_t length);
+
+/* The size has been set, which is stable at once. */
+void memory_resize_stable(struct memory_node *node, uint64_t size);
+
+/* Free what is kept of a file that goes away. */
+void memory_stable_free(struct memory_node *node);
 
 /* memory_data.c */
 

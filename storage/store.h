@@ -207,6 +207,8 @@ struct store_op {
         struct store_fs fs;
     } r;
 
+    struct store_fault *fault;          /* fault.c's */
+
     /* private to the store and its engine */
     struct pool_work work;              /* in a queue of the pool */
     struct store_op *next;              /* in a list of the engine */
