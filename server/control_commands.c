@@ -42,6 +42,19 @@ const struct control_command control_commands[] = {
       .help = "Export what this line of exports(5) says, on top of the files, until the server ends." },
     { "exports remove", { ARGUMENT("path") }, control_exports_remove, control_print_loaded,
       .help = "Export this path no longer, whatever the files say, until the server ends or it is added again." },
+    { "fault add", { ARGUMENT("rule") }, control_fault_add, control_print_fault,
+      .help = "Have calls go wrong as this rule of ringnfs-faults(5) says, and print the rule's number. This and the following "
+              "are for servers that were started for it: with --allow-faults, --fault, --faults or --ephemeral." },
+    { "fault load", { { .name = "file", .file = true } }, control_fault_load, control_print_fault_load,
+      .help = "Add the rules of a file, all of them or none." },
+    { "fault list", .run = control_fault_list, .print = control_print_faults,
+      .help = "Print the rules, how many calls each has matched, and for how many it has fired." },
+    { "fault clear", { OPTIONAL("number") }, control_fault_clear, NULL,
+      .help = "Take away the rule of this number, or all rules." },
+    { "crash", .run = control_crash,
+      .help = "Lose connections, replay cache and unstable data of memory exports, as a machine that lost its power." },
+    { "pause", .run = control_pause, .help = "Accept, read and send nothing until it is resumed." },
+    { "resume", .run = control_resume, .help = "Go on after a pause." },
 };
 
 const size_t control_commands_rows = sizeof(control_commands) / sizeof(control_commands[0]);

@@ -68,6 +68,15 @@ CONTROL_COMMAND(exports_check);
 CONTROL_COMMAND(exports_diff);
 CONTROL_COMMAND(exports_add);
 CONTROL_COMMAND(exports_remove);
+
+/* control_faults.c */
+CONTROL_COMMAND(fault_add);
+CONTROL_COMMAND(fault_load);
+CONTROL_COMMAND(fault_list);
+CONTROL_COMMAND(fault_clear);
+CONTROL_COMMAND(crash);
+CONTROL_COMMAND(pause);
+CONTROL_COMMAND(resume);
 #undef CONTROL_COMMAND
 
 /* control_print.c: their results for people. */
@@ -77,5 +86,10 @@ void control_print_settings(FILE *out, const json_t *result);
 void control_print_exports(FILE *out, const json_t *result);
 void control_print_loaded(FILE *out, const json_t *result);
 void control_print_diff(FILE *out, const json_t *result);
+
+/* control_faults.c, likewise. */
+void control_print_fault(FILE *out, const json_t *result);
+void control_print_fault_load(FILE *out, const json_t *result);
+void control_print_faults(FILE *out, const json_t *result);
 
 #endif

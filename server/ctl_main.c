@@ -90,7 +90,7 @@ find_command(struct ctl *ctl, int nwords, char *const *words)
     ctl->command = control_find(words[0], error, sizeof(error));
     if (ctl->command != NULL)
         return 1;
-    if (nwords >= 2 && strcmp(words[0], "exports") == 0)
+    if (nwords >= 2 && (strcmp(words[0], "exports") == 0 || strcmp(words[0], "fault") == 0))
         control_find(name, error, sizeof(error));
     complain(EXIT_USAGE, error, "ringnfsctl --help lists them");
     return 0;

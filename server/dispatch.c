@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/param.h>
 
+#include "server/fault_call.h"
 #include "server/log.h"
 #include "server/nfs3_call.h"
 #include "server/nfs3_reply.h"
@@ -174,7 +175,7 @@ nfs3_answer(struct nfs3_call *call, int err)
         err = call->proc->finish(call);
     if (err != 0 && call->proc->fail != NULL)
         call->proc->fail(call);
-    call->res.status = nfs3_status(err, call->proc->named, &known);
+    call->res.status = nfs3_status(err, call->proc->named || fault_err(&call->rpc) != 0, &known);
     if (!known)
         note_unknown(call, err);
     if (call->export != NULL)
@@ -244,11 +245,22 @@ tell_attributes(struct nfs3_call *call, int err)
     return store_getattr(call->node, &call->op);
 }
 
+/* What a rule of faults has the call end with before the store is asked; 0: nothing. */
+static int
+fault_refusal(const struct nfs3_call *call)
+{
+    const struct fault_verdict *verdict = fault_verdict(&call->rpc);
+
+    return verdict->names_room != NULL && atomic_load(verdict->names_room) == 0 ? -ENOSPC : verdict->err;
+}
+
 static int
 ask(struct nfs3_call *call)
 {
     int err;
 
+    if (call->refusal == 0 && fault_verdict(&call->rpc) != NULL)
+        call->refusal = fault_refusal(call);
     if (call->refusal != 0)
         return tell_attributes(call, call->refusal);
     call->op.kind = STORE_KINDS;
@@ -440,6 +452,8 @@ start(struct nfs3_call *call)
         return STORE_PENDING;
     if (err < 0)
         return refuse(call, err);
+    if (fault_verdict(&call->rpc) != NULL && fault_verdict(&call->rpc)->stale)
+        return refuse(call, -ESTALE);
     if (call->proc->needs == RIGHT_WRITE && nfs3_read_only(call->export, call->sec))
         call->refusal = -EROFS;
     else if (call->proc->second != NULL)

@@ -203,7 +203,7 @@ run_server(const struct options *options, const struct log *log, const struct ev
 {
     struct server_config config = { .settings = &options->settings, .exports = options_exports(options),
                                     .addresses = options->addresses, .naddresses = options->naddresses, .log = *log,
-                                    .control = true };
+                                    .control = true, .faults = options->faults };
     struct server *server;
     int err;
 
@@ -305,7 +305,7 @@ print_roff(const struct options *options, const struct log *log)
 {
     if (options_print_roff(stdout, options->roff) == 0)
         return EXIT_SUCCESS;
-    log_error(log, "--print-roff: there are options, settings and exports");
+    log_error(log, "--print-roff: there are options, settings, exports and faults");
     return EXIT_USAGE;
 }
 
@@ -325,6 +325,9 @@ act(struct options *options, const struct log *log)
         break;
     case ACTION_HELP_EXPORTS:
         export_options_print_help(stdout);
+        break;
+    case ACTION_HELP_FAULTS:
+        fault_rule_print_help(stdout);
         break;
     case ACTION_VERSION:
         printf("ringnfsd %s\n", PACKAGE_VERSION);

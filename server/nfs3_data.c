@@ -6,6 +6,7 @@
 #include <sys/param.h>
 #include <sys/stat.h>
 
+#include "server/fault_call.h"
 #include "server/nfs3_procs.h"
 #include "server/nfs3_reply.h"
 #include "server/throttle.h"
@@ -76,7 +77,7 @@ nfs3_read_begin(struct nfs3_call *call)
     op->u.read.ahead = call->rights->readahead;
     call->pipe = read_pipe(call, offset, length);
     op->u.read.pipe = call->pipe != NULL ? call->pipe->in : -1;
-    return store_read(call->node, op);
+    return fault_read(fault_of_store(&call->rpc), call->node, op);
 }
 
 /* Few bytes in a large buffer move to a small one: they may wait long for a client that is slow to take them. */
@@ -183,7 +184,7 @@ nfs3_write_begin(struct nfs3_call *call)
     op->u.write.data = write_data(call, args->offset, op->u.write.length);
     op->u.write.io = call->rights->io;
     op->u.write.stable = call->rights->async ? STORE_UNSTABLE : asked_stability(args->stable);
-    return store_write(call->node, op);
+    return fault_write(fault_of_store(&call->rpc), call->node, op);
 }
 
 int
@@ -216,7 +217,7 @@ nfs3_commit_begin(struct nfs3_call *call)
         return store_getattr(call->node, op);
     op->u.commit.offset = args->offset;
     op->u.commit.length = args->count <= UINT64_MAX - args->offset ? args->count : 0;
-    return store_commit(call->node, op);
+    return fault_commit(fault_of_store(&call->rpc), call->node, op);
 }
 
 int

@@ -84,3 +84,13 @@ nfs3_status(int err, bool named, bool *known)
     *known = false;
     return NFS3ERR_IO;
 }
+
+int
+nfs3_status_errno(nfsstat3 status)
+{
+    for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+        if (statuses[i].status == status)
+            return -statuses[i].err;
+    }
+    return status == NFS3_OK ? 0 : -EIO;
+}

@@ -12,4 +12,7 @@
  */
 nfsstat3 nfs3_status(int err, bool named, bool *known);
 
+/* An -errno that nfs3_status() makes this status of, with named. Any thread. */
+int nfs3_status_errno(nfsstat3 status);
+
 #endif

@@ -17,13 +17,14 @@
 #define EXPORTS_FILE "/etc/exports"
 #define EXPORTS_DIR "/etc/exports.d/"                    /* the slash: it may be missing */
 #define SHOWN_MAX 128                                    /* bytes of a wrong word that are shown */
+#define REASON_MAX 512                                   /* bytes of what is wrong with a rule */
 #define HELP_INDENT 30
 #define LONG_VALUE 256                                   /* getopt's value of row i is LONG_VALUE + i */
 
 enum option_kind {
     KIND_SETTING,                       /* name is a setting; the value is the argument */
     KIND_SET, KIND_CONFIG, KIND_EXPORT, KIND_EXPORTS, KIND_ADDRESS, KIND_READY_FD, KIND_PRINT_PORTS, KIND_FOREGROUND,
-    KIND_EPHEMERAL, KIND_PARENT_DEATH,
+    KIND_EPHEMERAL, KIND_PARENT_DEATH, KIND_FAULT, KIND_FAULTS, KIND_ALLOW_FAULTS,
     KIND_ACTION                         /* do something else than to serve */
 };
 
@@ -69,14 +70,21 @@ static const struct option_row rows[] = {
       .help = "End, as by SIGTERM, when the process does that has started it, or the one with this number, however that "
               "ends. With the number it is noticed even if that process has ended before the server could look. It "
               "stays in the foreground." },
+    { "fault", '\0', "RULE", KIND_FAULT,
+      .help = "Have calls go wrong as this rule says, for tests of clients, e.g. 'when proc=READ nth=3 do error=JUKEBOX' "
+              "(--help-faults, ringnfs-faults(5)); may be repeated." },
+    { "faults", '\0', "FILE", KIND_FAULTS, .help = "The same with the rules of a file, one in a line; may be repeated." },
+    { "allow-faults", '\0', NULL, KIND_ALLOW_FAULTS,
+      .help = "Let ringnfsctl add rules of faults, crash and pause this server, as --fault, --faults and --ephemeral do." },
     { "check", '\0', NULL, KIND_ACTION, .action = ACTION_CHECK,
       .help = "Check settings and exports, tell all mistakes in the exports, a line each, and end: 0 if there are none, 1 or "
               "2 as at a start." },
     { "help", 'h', NULL, KIND_ACTION, .action = ACTION_HELP, .help = "Print this." },
     { "help-settings", '\0', NULL, KIND_ACTION, .action = ACTION_HELP_SETTINGS, .help = "Print all settings." },
     { "help-exports", '\0', NULL, KIND_ACTION, .action = ACTION_HELP_EXPORTS, .help = "Print all export options." },
+    { "help-faults", '\0', NULL, KIND_ACTION, .action = ACTION_HELP_FAULTS, .help = "Print how rules of faults are written." },
     { "version", 'V', NULL, KIND_ACTION, .action = ACTION_VERSION, .help = "Print the version." },
-    { "print-roff", '\0', "options|settings|exports", KIND_ACTION, .action = ACTION_ROFF },
+    { "print-roff", '\0', "options|settings|exports|faults", KIND_ACTION, .action = ACTION_ROFF },
 };
 
 #define ROWS (sizeof(rows) / sizeof(*rows))
@@ -234,6 +242,24 @@ take_parent(struct options *options, const char *text, char *error, size_t error
     return 0;
 }
 
+/* There may be faults; rule and file NULL: none of them yet. */
+static int
+take_faults(struct options *options, const char *rule, const char *file, char *error, size_t error_size)
+{
+    char reason[REASON_MAX];
+    int err = options->faults == NULL ? faults_new(&options->faults) : 0;
+
+    if (err < 0)
+        snprintf(reason, sizeof(reason), "out of memory");
+    else if (rule != NULL)
+        err = faults_add(options->faults, rule, reason, sizeof(reason));
+    else if (file != NULL)
+        err = faults_load(options->faults, file, reason, sizeof(reason));
+    if (err < 0)
+        snprintf(error, error_size, "--%s: %s", rule != NULL ? "fault" : "faults", reason);
+    return err < 0 ? err : 0;
+}
+
 static int
 take_string(char **list, size_t *count, const char *text, char *error, size_t error_size)
 {
@@ -276,6 +302,12 @@ take_option(struct options *options, const struct option_row *row, const char *a
         return 0;
     case KIND_PARENT_DEATH:
         return take_parent(options, argument, error, error_size);
+    case KIND_FAULT:
+        return take_faults(options, argument, NULL, error, error_size);
+    case KIND_FAULTS:
+        return take_faults(options, NULL, argument, error, error_size);
+    case KIND_ALLOW_FAULTS:
+        return take_faults(options, NULL, NULL, error, error_size);
     case KIND_ACTION:
         options->action = row->action;
         options->roff = argument;
@@ -291,6 +323,7 @@ use_ephemeral_defaults(struct options *options)
     options->ephemeral = options->foreground = true;
     options->settings.port = 0;
     options->settings.rpcbind = RPCBIND_OFF;
+    options->settings.memory_unstable = true;
 }
 
 /* The command line is gone through for one thing after the other: what is said later overrides what was said before. */
@@ -383,6 +416,8 @@ finish_ephemeral(struct options *options, char *error, size_t error_size)
                  log_quote(shown, sizeof(shown), dir, strlen(dir)));
         return -EINVAL;
     }
+    if (take_faults(options, NULL, NULL, error, error_size) < 0)
+        return -ENOMEM;
     return options->naddresses > 0 ? 0 : take_address(options, "127.0.0.1", error, error_size);
 }
 
@@ -431,6 +466,7 @@ options_fini(struct options *options)
     free(options->files);
     free(options->lines);
     free(options->addresses);
+    faults_free(options->faults);
     settings_fini(&options->settings);
 }
 
@@ -498,6 +534,8 @@ options_print_roff(FILE *out, const char *table)
         settings_print_roff(out);
     else if (strcmp(table, "exports") == 0)
         export_options_print_roff(out);
+    else if (strcmp(table, "faults") == 0)
+        fault_rule_print_roff(out);
     else
         return -EINVAL;
     return 0;

@@ -13,10 +13,12 @@
 #include <sys/types.h>
 
 #include "server/exports.h"
+#include "server/faults.h"
 #include "server/settings.h"
 
 enum options_action {
-    ACTION_SERVE, ACTION_CHECK, ACTION_HELP, ACTION_HELP_SETTINGS, ACTION_HELP_EXPORTS, ACTION_VERSION, ACTION_ROFF
+    ACTION_SERVE, ACTION_CHECK, ACTION_HELP, ACTION_HELP_SETTINGS, ACTION_HELP_EXPORTS, ACTION_HELP_FAULTS,
+    ACTION_VERSION, ACTION_ROFF
 };
 
 struct options {
@@ -32,6 +34,7 @@ struct options {
     bool ephemeral;                     /* settings.state_dir is for the caller to choose */
     bool parent_death;                  /* end when a process does: */
     pid_t parent;                       /* 0: the parent */
+    struct faults *faults;              /* rules of faults; NULL: there may be none */
     const char *roff;                   /* ACTION_ROFF: which table */
 };
 
@@ -47,7 +50,7 @@ struct exports_source options_exports(const struct options *options);
 
 void options_print_help(FILE *out);
 
-/* Print a table for the manual pages: "options", "settings" or "exports". Returns 0, or -EINVAL for another name. */
+/* Print a table for the manual pages: "options", "settings", "exports" or "faults". Returns 0, or -EINVAL for another name. */
 int options_print_roff(FILE *out, const char *table);
 
 #endif

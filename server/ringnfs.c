@@ -100,9 +100,15 @@ ringnfs_new(struct ringnfs **out)
     *out = rig = calloc(1, sizeof(*rig));
     if (rig == NULL)
         return -ENOMEM;
+    if (faults_new(&rig->faults) < 0) {
+        free(rig);
+        *out = NULL;
+        return -ENOMEM;
+    }
     settings_init(&rig->settings);
     rig->settings.port = 0;
     rig->settings.rpcbind = RPCBIND_OFF;
+    rig->settings.memory_unstable = true;
     rig->settings.sandbox = SETTING_SANDBOX_OFF;
     rig->log.fd = -1;
     rig->pid = getpid();
@@ -264,6 +270,7 @@ ringnfs_start(struct ringnfs *rig)
     config.addresses = rig->addresses;
     config.naddresses = rig->naddresses;
     config.log = rig->log;
+    config.faults = rig->faults;
     config.stateless = rig->settings.state_dir == NULL;
     return server_new(&config, &rig->server, rig->error, sizeof(rig->error));
 }
@@ -380,5 +387,6 @@ ringnfs_free(struct ringnfs *rig)
         free(rig->lines[i]);
     free(rig->lines);
     settings_fini(&rig->settings);
+    faults_free(rig->faults);
     free(rig);
 }

@@ -110,6 +110,46 @@ RINGNFS_API int ringnfs_url(struct ringnfs *server, const char *path, char **out
 RINGNFS_API int ringnfs_add_connection(struct ringnfs *server, int fd);
 
 /*
+ * Faults: have calls go wrong as a rule of ringnfs-faults(5) says, such as "when proc=READ nth=3 do error=JUKEBOX" or "when
+ * proc=WRITE times=1 do drop-reply". The rule counts for calls that come after the return. Returns the number of the rule,
+ * greater than 0. -EINVAL: the rule cannot be read, or no call can ever match it; -ENOSPC: there are 64 rules. A rule that is
+ * added before the start is compared with the exports at the start, which fails when it names something else. Before or
+ * after the start, like all about rules.
+ */
+RINGNFS_API int ringnfs_fault_add(struct ringnfs *server, const char *rule);
+
+/* Add the rules of a file, one in a line, all of them or none. Returns how many; the file's error or those above. */
+RINGNFS_API int ringnfs_fault_load(struct ringnfs *server, const char *file);
+
+/* Take a rule away, or all: 0. What it has begun to do to calls under way goes on. -ENOENT: there is none of that number. */
+RINGNFS_API int ringnfs_fault_clear(struct ringnfs *server, int rule);
+
+/* For how many calls a rule has fired so far. -ENOENT: there is none of that number. */
+RINGNFS_API long long ringnfs_fault_fired(struct ringnfs *server, int rule);
+
+/*
+ * The rules there are, one in a line: its number, how many calls it has matched, for how many it has fired, its text, with
+ * blanks between. *out is to be freed by free(), NULL on error.
+ */
+RINGNFS_API int ringnfs_fault_list(struct ringnfs *server, char **out);
+
+/*
+ * Lose at once what a machine loses with its power: all connections (they are reset), the replies kept for calls that are
+ * sent again, and data that was written UNSTABLE and not committed; the write verifier is another one. Names, handles and
+ * what is stable stay, and the server goes on. A call that is under way may still be done, and over UDP be answered.
+ * -EOPNOTSUPP: a directory of this machine is exported, and what the kernel holds for that is not lost. While it runs.
+ */
+RINGNFS_API int ringnfs_crash(struct ringnfs *server);
+
+/*
+ * Accept, read and send nothing from the return on, as a server that hangs; calls wait in the sockets. Calls under way go
+ * on, but their replies wait. Everything else about the server works, ringnfs_stop() too. resume: go on. -EINVAL: it is
+ * paused already, or is not. While it runs.
+ */
+RINGNFS_API int ringnfs_pause(struct ringnfs *server);
+RINGNFS_API int ringnfs_resume(struct ringnfs *server);
+
+/*
  * Finish the calls under way (for drain_timeout at most), close all connections and sockets, end all threads. What was in
  * memory: exports is gone. While it runs; it cannot be started again.
  */

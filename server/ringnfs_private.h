@@ -25,6 +25,7 @@ struct ringnfs {
     struct sockaddr_storage addresses[RINGNFS_ADDRESSES_MAX];
     size_t naddresses;                  /* 0: 127.0.0.1 */
     struct log log;
+    struct faults *faults;
     ringnfs_log *sink;
     void *sink_context;
     struct server *server;              /* NULL: it does not run */

@@ -419,6 +419,9 @@ start(struct server *server, const struct server_config *config, char *error, si
     err = set_up_shared(server);
     if (err < 0)
         return server_explain(err, "the table of clients", error, error_size);
+    err = server_use_faults(server, config->faults, error, error_size);
+    if (err < 0)
+        return err;
     err = start_workers(server, workers, error, error_size);
     if (err == 0)
         err = server_place_workers(server, server->settings.cpu_affinity, error, error_size);
@@ -514,6 +517,8 @@ server_free(struct server *server)
         groups_stop(server->groups);    /* or for a directory service, */
     gss_stop(server->gss);              /* or for a ticket to be looked at */
     stop_workers(server);
+    if (server->faults != NULL)
+        faults_detach(server->faults);
     gss_free(server->gss);
     clients_free(server->shared.transport.clients);
     groups_free(server->groups);

@@ -16,6 +16,7 @@
 #include "rpc/drc.h"
 #include "rpc/gss.h"
 #include "server/exports.h"
+#include "server/faults.h"
 #include "server/groups.h"
 #include "server/hosts.h"
 #include "server/log.h"
@@ -40,6 +41,7 @@ struct server_config {
     const struct groups_source *groups; /* where groups of users are looked up; NULL: on this machine */
     const struct principals_source *principals; /* where users of Kerberos are looked up by name; NULL: on this machine */
     const struct rate_clock *clock;     /* of max_rate and max_iops; NULL: the monotonic one */
+    struct faults *faults;              /* rules of faults, which outlive it; NULL: there may be none, no crash, no pause */
     bool stateless;                     /* keep nothing: state_dir does not count */
     bool control;                       /* open a control socket in the state directory (control.h); not if stateless */
 };
@@ -142,6 +144,26 @@ int server_setting(struct server *server, const char *key, char *value, size_t v
  * only.
  */
 int server_set(struct server *server, const char *key, const char *value, char *error, size_t error_size);
+
+/* Rules of faults, as faults.h has it; -EPERM with error: none may be here. Any thread, like all up to server_pause(). */
+int server_fault_add(struct server *server, const char *text, char *error, size_t error_size);
+int server_fault_load(struct server *server, const char *file, char *error, size_t error_size);
+int server_fault_clear(struct server *server, uint32_t id, char *error, size_t error_size);
+/* The rules there are; to be given back with fault_set_put(). */
+int server_fault_rules(struct server *server, struct fault_set **set, char *error, size_t error_size);
+
+/*
+ * Lose what a machine would that loses its power: connections, the replay cache, and what was written to memory exports
+ * and is not stable (memory_crash()). Handles, names, and the MOUNT list stay. Returns 0, -EPERM as above, or -EOPNOTSUPP
+ * when a directory is exported; with error.
+ */
+int server_crash(struct server *server, char *error, size_t error_size);
+
+/*
+ * Accept, read and send nothing from now on, or again. Calls under way go on, and their replies wait. Returns 0, -EPERM, or
+ * -EINVAL when that is so already; with error. server_free() works at any time.
+ */
+int server_pause(struct server *server, bool pause, char *error, size_t error_size);
 
 /* Finish what is under way (at most drain_timeout), close everything, end all threads, free. */
 void server_free(struct server *server);

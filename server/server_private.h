@@ -59,10 +59,12 @@ struct server {
     struct server_ports ports;
     struct rpcbind_entry registrations[REGISTRATIONS];
     bool registered;
+    struct faults *faults;              /* NULL: there may be none */
     struct control *control;            /* NULL: there is no control socket */
     bool has_run;                       /* it has started: what it knows is worth keeping */
 
     pthread_mutex_t lock;               /* for the rest; no worker ever takes it */
+    bool paused;
     struct source_copy source;
     struct exports *exports;            /* those in use; a reference */
     char *warnings;                     /* what was last told about them; NULL: nothing */
@@ -91,6 +93,9 @@ int server_place_workers(struct server *server, const char *cpu_affinity, char *
 /* Copy where exports come from. Returns 0 or -ENOMEM. */
 int server_source_init(struct source_copy *copy, const struct exports_source *from);
 void server_source_fini(struct source_copy *copy);
+
+/* Begin to use rules of faults, NULL: none ever. Before the workers start. Returns 0 or -errno with error. */
+int server_use_faults(struct server *server, struct faults *faults, char *error, size_t error_size);
 
 /* Load the exports for the first time. Returns 0 or -errno with error. */
 int server_load_exports(struct server *server, char *error, size_t error_size);

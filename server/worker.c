@@ -31,6 +31,8 @@ struct worker_private {
     SLIST_HEAD(, worker_listener) listeners;
     struct loop_message stop_listening_message;
     struct loop_message stop_message;
+    struct loop_message pause_message, reset_message;
+    bool pause;
     struct worker *worker;
     uint64_t drain_ms;
     bool stopping;                      /* drained, or no longer willing to wait for the last replies */
@@ -453,6 +455,50 @@ worker_retune(struct worker *worker)
     retune->worker = worker;
     loop_post(worker->transport->loop, &retune->message);
     return 0;
+}
+
+static void
+run_pause(struct loop_message *message)
+{
+    struct worker_private *private =
+        (struct worker_private *)((char *)message - offsetof(struct worker_private, pause_message));
+    struct worker_listener *listener;
+
+    SLIST_FOREACH(listener, &private->listeners, next)
+        listener_pause(listener->listener, private->pause);
+    transport_pause(private->worker->transport, private->pause);
+    sem_post(&private->reached);
+}
+
+void
+worker_pause(struct worker *worker, bool pause)
+{
+    struct worker_private *private = worker->private;
+
+    private->pause = pause;
+    private->pause_message.run = run_pause;
+    loop_post(worker->transport->loop, &private->pause_message);
+    wait_reached(private);
+}
+
+static void
+run_reset(struct loop_message *message)
+{
+    struct worker_private *private =
+        (struct worker_private *)((char *)message - offsetof(struct worker_private, reset_message));
+
+    transport_reset(private->worker->transport);
+    sem_post(&private->reached);
+}
+
+void
+worker_reset(struct worker *worker)
+{
+    struct worker_private *private = worker->private;
+
+    private->reset_message.run = run_reset;
+    loop_post(worker->transport->loop, &private->reset_message);
+    wait_reached(private);
 }
 
 static void

@@ -120,6 +120,13 @@ void worker_reload_free(struct worker_reload *reload);
 /* The order is taken over; applied is posted once it has been carried out. One thread at a time. */
 void worker_reload(struct worker *worker, struct worker_reload *reload, sem_t *applied);
 
+/*
+ * Accept, read and send nothing, or again; reset all connections. When they return, that is so. One thread at a time, which
+ * may be another than the one that made the worker.
+ */
+void worker_pause(struct worker *worker, bool pause);
+void worker_reset(struct worker *worker);
+
 /* Accept no more connections: when it returns, accepted() is not running and will not run again. */
 void worker_stop_listening(struct worker *worker);
 

@@ -180,6 +180,7 @@ start_server(struct live *srv)
         config.log = (struct log){ .level = LOG_INFO_LEVEL, .fd = srv->options.log_fd };
     config.principals = srv->options.principals;
     config.clock = srv->options.clock;
+    config.faults = srv->faults;
     config.naddresses = srv->options.everywhere ? 0 : live_has_ipv6() ? 2 : 1;
     err = server_new(&config, &srv->server, error, sizeof(error));
     settings_fini(&settings);
@@ -202,6 +203,7 @@ live_start(const struct live_config *config, const struct live_options *options)
     srv->xid = 0x10000000 ^ (uint32_t)live_now_ms();
     srv->message = malloc(LIVE_MESSAGE_MAX);
     assert_non_null(srv->message);
+    assert_int_equal(faults_new(&srv->faults), 0);
     if (options != NULL)
         srv->options = *options;
     if (srv->options.export_options == NULL)
@@ -246,6 +248,7 @@ live_stop(struct live *srv)
         free_kept(srv);
         remove_tree(srv->base);
         free(srv->message);
+        faults_free(srv->faults);
         free(srv);
     }
 }
@@ -283,6 +286,51 @@ live_reload_lines(struct live *srv, const char *lines)
 
     srv->options.lines = strcpy(copy, lines);
     read_again(srv);
+}
+
+uint32_t
+live_fault(struct live *srv, const char *format, ...)
+{
+    char rule[PATH_MAX + 256], error[1024];
+    va_list args;
+    int id;
+
+    va_start(args, format);
+    vsnprintf(rule, sizeof(rule), format, args);
+    va_end(args);
+    id = server_fault_add(srv->server, rule, error, sizeof(error));
+    if (id <= 0)
+        fail_msg("%s: %s", rule, error);
+    return (uint32_t)id;
+}
+
+void
+live_assert_fault(struct live *srv, uint32_t id, uint64_t matched, uint64_t fired)
+{
+    struct fault_set *set = faults_get(srv->faults);
+    bool found = false;
+
+    for (size_t i = 0; i < set->count; i++) {
+        const struct fault_rule *rule = set->rules[i];
+
+        if (rule->id != id)
+            continue;
+        found = true;
+        if (rule->matched != matched || rule->fired != fired)
+            fail_msg("%s: %d matched in place of %d, %d fired in place of %d", rule->text, (int)rule->matched, (int)matched,
+                     (int)rule->fired, (int)fired);
+    }
+    fault_set_put(set);
+    assert_true(found);
+}
+
+void
+live_clear_faults(struct live *srv)
+{
+    char error[1024];
+
+    if (server_fault_clear(srv->server, 0, error, sizeof(error)) < 0)
+        fail_msg("%s", error);
 }
 
 void

@@ -101,6 +101,7 @@ struct live {
     const struct live_config *config;
     struct live_options options;
     struct server *server;
+    struct faults *faults;              /* rules of faults; they stay over a restart */
     char base[PATH_MAX];                /* holds export, second and state */
     char export[PATH_MAX];              /* as clients name it */
     char second[PATH_MAX];
@@ -135,6 +136,12 @@ void live_reload(struct live *srv, const char *export_options, const char *secon
 
 /* Have these exports(5) lines read in place of the exports; they are copied. */
 void live_reload_lines(struct live *srv, const char *lines);
+
+/* Add a rule of faults (server/fault_rule.h); returns its number. */
+uint32_t live_fault(struct live *srv, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* How many calls a rule has matched, and for how many it has fired. */
+void live_assert_fault(struct live *srv, uint32_t id, uint64_t matched, uint64_t fired);
+void live_clear_faults(struct live *srv);
 
 /* Skip the test, saying why, where it cannot be. */
 void live_need_identities(struct live *srv);    /* callers are told apart: root, or a memory export */

@@ -58,7 +58,15 @@ each_command_answers(void **state)
     ctl_must(rig, ctl_command(rig, "exports diff", "file", file, NULL));
     ctl_must(rig, ctl_command(rig, "exports add", "line", "memory:/more *(ro)", NULL));
     ctl_must(rig, ctl_command(rig, "exports remove", "path", "/more", NULL));
-    assert_int_equal(control_commands_rows, 10);
+    ctl_must(rig, ctl_command(rig, "fault add", "rule", "do delay=1ms", NULL));
+    ctl_write_exports(rig, file, "# no rule\n");
+    ctl_must(rig, ctl_command(rig, "fault load", "file", file, NULL));
+    ctl_must(rig, ctl_command(rig, "fault list", NULL));
+    ctl_must(rig, ctl_command(rig, "fault clear", "number", "1", NULL));
+    ctl_must(rig, ctl_command(rig, "pause", NULL));
+    ctl_must(rig, ctl_command(rig, "resume", NULL));
+    ctl_must(rig, ctl_command(rig, "crash", NULL));
+    assert_int_equal(control_commands_rows, 17);
 }
 
 static void
@@ -66,9 +74,11 @@ results_are_printed_for_people(void **state)
 {
     struct ctl_rig *rig = *state;
     char file[PATH_MAX + 32];
-    const char *const commands[] = { "status", "stats", "show", "exports show", "exports reload", "exports diff" };
+    const char *const commands[] = { "status", "stats", "show", "exports show", "exports reload", "exports diff",
+                                     "fault list" };
 
     ctl_write_exports(rig, file, "memory:/export 10.0.0.0/8(rw)\nmemory:/more *(ro)\n");
+    ctl_must(rig, ctl_command(rig, "fault add", "rule", "when proc=READ do stale", NULL));
     ctl_must(rig, ctl_command(rig, "exports add", "line", "memory:/a\\040rather\\040long\\040name *(ro)", NULL));
     for (size_t i = 0; i < COUNT(commands); i++) {
         const struct control_command *row = control_find(commands[i], NULL, 0);
@@ -85,6 +95,8 @@ results_are_printed_for_people(void **state)
             assert_non_null(strstr(printed, "memory:/a\\040rather\\040long\\040name\n\t\t<world>(sync,"));
         if (strcmp(commands[i], "exports diff") == 0)
             assert_non_null(strstr(printed, "+ memory:/more *("));
+        if (strcmp(commands[i], "fault list") == 0)
+            assert_non_null(strstr(printed, "     1          0          0  when proc=READ do stale\n"));
         free(printed);
     }
 }
