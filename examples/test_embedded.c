@@ -103,6 +103,16 @@ a_read_only_export_refuses_changes(void **state)
     assert_int_equal(nfs_mkdir(fixture->nfs, "/folder"), -EROFS);
 }
 
+static void
+a_full_disk_is_told_once_and_then_all_is_well(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_true(ringnfs_fault_add(fixture->server, "when proc=MKDIR times=1 do error=NOSPC") > 0);
+    assert_int_equal(nfs_mkdir(fixture->nfs, "/folder"), -ENOSPC);
+    assert_int_equal(nfs_mkdir(fixture->nfs, "/folder"), 0);
+}
+
 int
 main(void)
 {
@@ -110,6 +120,7 @@ main(void)
         cmocka_unit_test_setup_teardown(what_is_made_is_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(each_test_begins_with_an_empty_directory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_read_only_export_refuses_changes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_full_disk_is_told_once_and_then_all_is_well, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
