@@ -51,7 +51,7 @@ fault_is_armed(const struct fault_gate *gate)
 /* Let the program have a call that the gate has taken. */
 void fault_go_on(struct call *call);
 
-/* For call.c: send a finished reply as its fault says, if it has one, then one that has waited for it, and end the calls. */
+/* For call.c: send a finished reply as its fault says, if it has one, then one that has waited for it; both calls end. */
 void fault_send(struct call *call);
 
 #endif

@@ -22,7 +22,7 @@ struct call_source_ops {
     uint8_t *(*space)(struct call_source *source, size_t bytes);
     /* Queue the reply between call->reply_start and call->reply.p, and the payload after it. */
     void (*send)(struct call_source *source, struct call *call);
-    /* Send so many bytes of the reply, after all that is queued, and reset the connection; call NULL: at once. NULL: none. */
+    /* Send so many bytes of the reply, behind what is queued, and reset the connection; call NULL: at once. NULL: none. */
     void (*reset)(struct call_source *source, struct call *call, size_t bytes);
     /* Take up reading where it was left: after a pause or when there were too many calls for one turn. */
     void (*resume)(struct call_source *source);

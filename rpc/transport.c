@@ -197,9 +197,9 @@ idle_fired(struct loop_timer *timer)
     struct call_source *source, *next;
 
     private->looks++;
-    for (source = TAILQ_FIRST(&private->open); source != NULL; source = next) {
+    for (source = TAILQ_FIRST(&private->open); source != NULL && !transport->paused; source = next) {
         next = TAILQ_NEXT(source, all);
-        if (!source->stream || source->outstanding > 0 || transport->paused || private->looks - source->moved_look <= IDLE_LOOKS)
+        if (!source->stream || source->outstanding > 0 || private->looks - source->moved_look <= IDLE_LOOKS)
             continue;
         stat_add(&transport->stats.conns_idle, 1);
         source->ops->close(source);

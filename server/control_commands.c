@@ -43,8 +43,8 @@ const struct control_command control_commands[] = {
     { "exports remove", { ARGUMENT("path") }, control_exports_remove, control_print_loaded,
       .help = "Export this path no longer, whatever the files say, until the server ends or it is added again." },
     { "fault add", { ARGUMENT("rule") }, control_fault_add, control_print_fault,
-      .help = "Have calls go wrong as this rule of ringnfs-faults(5) says, and print the rule's number. This and the following "
-              "are for servers that were started for it: with --allow-faults, --fault, --faults or --ephemeral." },
+      .help = "Have calls go wrong as this rule of ringnfs-faults(5) says, and print the rule's number. This and what "
+              "follows are for servers that were started with --allow-faults, --fault, --faults or --ephemeral." },
     { "fault load", { { .name = "file", .file = true } }, control_fault_load, control_print_fault_load,
       .help = "Add the rules of a file, all of them or none." },
     { "fault list", .run = control_fault_list, .print = control_print_faults,

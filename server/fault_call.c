@@ -296,6 +296,7 @@ decide(struct fault_case *this)
 {
     struct call *call = this->call;
     const struct fault_rule *chosen[FAULT_PLACES] = { NULL };
+    bool fired = false;
 
     for (size_t i = 0; i < this->set->count; i++) {
         struct fault_rule *rule = this->set->rules[i];
@@ -303,6 +304,7 @@ decide(struct fault_case *this)
         if ((this->matches & BIT(i)) == 0 || chosen[rule->place] != NULL || !fault_rule_fires(rule))
             continue;
         chosen[rule->place] = rule;
+        fired = true;
         if (rule->place == FAULT_PLACE_STORE)
             add_store_fault(this, rule);
         else if (rule->place == FAULT_PLACE_REPLY)
@@ -311,7 +313,10 @@ decide(struct fault_case *this)
             store_renew_verifier(this->export->store);
     }
     export_view_put(this->view);
-    call->fault = &this->verdict.reply;
+    if (fired)
+        call->fault = &this->verdict.reply;
+    else
+        fault_set_put(this->set);
     if (chosen[FAULT_PLACE_REPLY] != NULL && chosen[FAULT_PLACE_REPLY]->action == FAULT_SILENCE)
         call_drop(call);
     else if (chosen[FAULT_PLACE_BEGIN] != NULL)

@@ -148,7 +148,8 @@ keep_path(char **out, const char *value, char *error, size_t error_size)
         if (name_len == 0 || (name_len == 1 && p[0] == '.') || (name_len == 2 && strncmp(p, "..", 2) == 0))
             return wrong(error, error_size, "%s has an empty name, \".\" or \"..\" in it", show(shown, value));
         if (name_len > STORE_NAME_MAX)
-            return wrong(error, error_size, "%s has a name of more than %d bytes in it", show(shown, value), STORE_NAME_MAX);
+            return wrong(error, error_size, "%s has a name of more than %d bytes in it", show(shown, value),
+                         STORE_NAME_MAX);
         p += name_len;
     }
     return 0;
@@ -197,7 +198,8 @@ fault_parse_handle(struct fault_rule *rule, const char *value, char *error, size
     char shown[SHOWN_MAX];
 
     if (len == 0 || len % 2 != 0 || len > 2 * FH_MAX || strspn(value, "0123456789abcdefABCDEF") != len)
-        return wrong(error, error_size, "%s is no handle of up to %d bytes in hexadecimal digits", show(shown, value), FH_MAX);
+        return wrong(error, error_size, "%s is no handle of up to %d bytes in hexadecimal digits", show(shown, value),
+                     FH_MAX);
     for (size_t i = 0; i < len / 2; i++)
         rule->handle[i] = (uint8_t)(digit_of(value[2 * i]) << 4 | digit_of(value[2 * i + 1]));
     rule->handle_len = (uint32_t)(len / 2);
@@ -253,7 +255,8 @@ fault_parse_probability(struct fault_rule *rule, const char *value, char *error,
     uint64_t billionths;
 
     if (!parse_decimal(value, len - percent, percent ? 7 : 9, &billionths) || billionths == 0 || billionths > BILLION)
-        return wrong(error, error_size, "%s is no probability: more than 0 and up to 1, or up to 100%%", show(shown, value));
+        return wrong(error, error_size, "%s is no probability: more than 0 and up to 1, or up to 100%%",
+                     show(shown, value));
     rule->billionths = (uint32_t)billionths;
     return 0;
 }
@@ -261,7 +264,9 @@ fault_parse_probability(struct fault_rule *rule, const char *value, char *error,
 static int
 parse_time(const char *value, uint64_t *ns, char *error, size_t error_size)
 {
-    static const struct { const char *unit; uint64_t ns; } units[] = { { "us", 1000 }, { "ms", 1000000 }, { "s", BILLION } };
+    static const struct { const char *unit; uint64_t ns; } units[] = {
+        { "us", 1000 }, { "ms", 1000000 }, { "s", BILLION }
+    };
     size_t len = strspn(value, "0123456789");
     char shown[SHOWN_MAX];
     uint64_t number;

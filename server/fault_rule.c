@@ -1,4 +1,4 @@
-/* server/fault_rule.c - see fault_rule.h: the tables, and what a rule that has been read does. The parser: fault_parse.c. */
+/* server/fault_rule.c - see fault_rule.h: the tables, and what a rule does that fault_parse.c has read. */
 #include "server/fault_rule.h"
 
 #include <stdlib.h>
@@ -38,7 +38,8 @@ const struct fault_condition fault_conditions[] = {
     { "export", "PATH", fault_parse_export, "Calls about files of this export." },
     { "path", "PATH", fault_parse_path,
       "Calls about the file that has this path when the call comes, PATH beginning with the name of its export: by its "
-      "handle, or by the directory's handle and its name, as LOOKUP and REMOVE do. A space is written as \\040." },
+      "handle, or by the directory's handle and its name, as LOOKUP and REMOVE do. Symbolic links are not followed. A "
+      "space is written as \\040." },
     { "name", "PATTERN", fault_parse_name,
       "Calls that name something by a name that fits this pattern, as in *.tmp (the source of RENAME, the new name of "
       "LINK)." },
@@ -53,7 +54,8 @@ const struct fault_condition fault_conditions[] = {
 
 const struct fault_deed fault_deeds[] = {
     { "delay", "TIME", FAULT_DELAY, FAULT_PLACE_BEGIN, FAULT_VALUE_TIME, ALL, .udp = true,
-      .help = "Begin the call that much later: 500us, 20ms, 2s; one hour at most." },
+      .help = "Begin the call that much later: 500us, 20ms, 2s; one hour at most, and not longer than until the exports "
+              "are read again." },
     { "error", "STATUS", FAULT_ERROR, FAULT_PLACE_STORE, FAULT_VALUE_STATUS, HANDLED, .udp = true,
       .help = "Do nothing and answer with this status of RFC 1813: NFS3ERR_IO, or IO." },
     { "stale", NULL, FAULT_STALE, FAULT_PLACE_STORE, FAULT_VALUE_NONE, HANDLED, .udp = true,

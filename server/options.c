@@ -82,7 +82,8 @@ static const struct option_row rows[] = {
     { "help", 'h', NULL, KIND_ACTION, .action = ACTION_HELP, .help = "Print this." },
     { "help-settings", '\0', NULL, KIND_ACTION, .action = ACTION_HELP_SETTINGS, .help = "Print all settings." },
     { "help-exports", '\0', NULL, KIND_ACTION, .action = ACTION_HELP_EXPORTS, .help = "Print all export options." },
-    { "help-faults", '\0', NULL, KIND_ACTION, .action = ACTION_HELP_FAULTS, .help = "Print how rules of faults are written." },
+    { "help-faults", '\0', NULL, KIND_ACTION, .action = ACTION_HELP_FAULTS,
+      .help = "Print how rules of faults are written." },
     { "version", 'V', NULL, KIND_ACTION, .action = ACTION_VERSION, .help = "Print the version." },
     { "print-roff", '\0', "options|settings|exports|faults", KIND_ACTION, .action = ACTION_ROFF },
 };

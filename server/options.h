@@ -50,7 +50,7 @@ struct exports_source options_exports(const struct options *options);
 
 void options_print_help(FILE *out);
 
-/* Print a table for the manual pages: "options", "settings", "exports" or "faults". Returns 0, or -EINVAL for another name. */
+/* Print a table for the manual pages: "options", "settings", "exports" or "faults". Returns 0, or -EINVAL for others. */
 int options_print_roff(FILE *out, const char *table);
 
 #endif

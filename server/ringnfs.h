@@ -112,8 +112,8 @@ RINGNFS_API int ringnfs_add_connection(struct ringnfs *server, int fd);
 /*
  * Faults: have calls go wrong as a rule of ringnfs-faults(5) says, such as "when proc=READ nth=3 do error=JUKEBOX" or "when
  * proc=WRITE times=1 do drop-reply". The rule counts for calls that come after the return. Returns the number of the rule,
- * greater than 0. -EINVAL: the rule cannot be read, or no call can ever match it; -ENOSPC: there are 64 rules. A rule that is
- * added before the start is compared with the exports at the start, which fails when it names something else. Before or
+ * greater than 0. -EINVAL: the rule cannot be read, or no call can ever match it; -ENOSPC: there are 64 rules. A rule that
+ * is added before the start is compared with the exports at the start, which fails when it names something else. Before or
  * after the start, like all about rules.
  */
 RINGNFS_API int ringnfs_fault_add(struct ringnfs *server, const char *rule);
@@ -121,7 +121,7 @@ RINGNFS_API int ringnfs_fault_add(struct ringnfs *server, const char *rule);
 /* Add the rules of a file, one in a line, all of them or none. Returns how many; the file's error or those above. */
 RINGNFS_API int ringnfs_fault_load(struct ringnfs *server, const char *file);
 
-/* Take a rule away, or all: 0. What it has begun to do to calls under way goes on. -ENOENT: there is none of that number. */
+/* Take a rule away, or all: 0. What it has begun to do to calls under way goes on. -ENOENT: none has that number. */
 RINGNFS_API int ringnfs_fault_clear(struct ringnfs *server, int rule);
 
 /* For how many calls a rule has fired so far. -ENOENT: there is none of that number. */

@@ -19,7 +19,7 @@ take_room(_Atomic uint64_t *room, uint32_t wanted)
     return taken;
 }
 
-/* The operation below is over: what was too much goes back, and what was to be flushed has not been. Returns the outcome. */
+/* The operation below is over: room that was not used goes back, and a flush has failed. Returns the outcome. */
 static int
 finish(struct store_op *op, struct store_fault *fault, int err)
 {

@@ -17,7 +17,7 @@ struct store_fault {
     bool cut;
     uint32_t most;                      /* READ and WRITE, if cut: bytes that are moved at most */
     _Atomic uint64_t *room;             /* WRITE: bytes that the disk still takes, -ENOSPC beyond; NULL: as it is */
-    bool flush_fails;                   /* a stable WRITE, COMMIT: -EIO, and a fresh write verifier; the data stays unstable */
+    bool flush_fails;                   /* a stable WRITE, COMMIT: -EIO and a fresh write verifier; data stays unstable */
 
     void (*done)(struct store_op *op);  /* fault.c's, like all below */
     uint32_t taken;                     /* of room */

@@ -9,8 +9,8 @@ struct memory_config {
     uint64_t max_files;                 /* -ENOSPC beyond */
     uint32_t root_mode;                 /* permission bits of the root directory, e.g. 01777 */
     uint32_t root_uid, root_gid;
-    bool unstable;                      /* UNSTABLE data is that until COMMIT, for memory_crash(); its pages then take twice the
-                                           memory. Otherwise all that is written is stable at once */
+    bool unstable;                      /* UNSTABLE data is that until COMMIT, for memory_crash(), and takes twice the memory
+                                           until then. Otherwise all that is written is stable at once */
 };
 
 /* Returns 0 or -ENOMEM. Operations finish at once, on the calling thread; any number of threads. */
@@ -18,7 +18,7 @@ int memory_new(const struct memory_config *config, struct store **store);
 
 /*
  * Lose what a machine loses with its power: data that was written UNSTABLE and not committed is as it was before, and the
- * write verifier is a fresh one. Names, attributes (but for the times of files that have lost something) and ids stay, since
+ * write verifier is a fresh one. Names, ids, and attributes (but for the times of files that have lost something) stay:
  * all that changes them is stable at once. Any thread.
  */
 void memory_crash(struct store *store);

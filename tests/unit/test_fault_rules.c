@@ -53,8 +53,9 @@ what_is_left_out_is_any(void **state)
 static void
 all_conditions_are_read(void **state)
 {
-    struct fault_rule *rule = must_parse("  when proc=create,LOOKUP client=192.0.2.7/24 over=tcp export=memory:/x/ path=/x/a\\040b/c// "
-                                         "name=*.tmp handle=00aAfF nth=3 times=5 probability=0.125 seed=9  do\terror=nfs3err_io ");
+    struct fault_rule *rule = must_parse(
+        "  when proc=create,LOOKUP client=192.0.2.7/24 over=tcp export=memory:/x/ path=/x/a\\040b/c// name=*.tmp "
+        "handle=00aAfF nth=3 times=5 probability=0.125 seed=9  do\terror=nfs3err_io ");
     const uint8_t handle[] = { 0x00, 0xaa, 0xff };
 
     (void)state;

@@ -335,8 +335,8 @@ calls_at_the_wrong_time_are_refused(void **state)
     pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        bool good = ringnfs_crash(server) == -EPERM && ringnfs_pause(server) == -EPERM && ringnfs_resume(server) == -EPERM &&
-                    ringnfs_fault_add(server, "do stale") == -EPERM && ringnfs_fault_clear(server, 0) == -EPERM;
+        bool good = ringnfs_crash(server) == -EPERM && ringnfs_pause(server) == -EPERM &&
+                    ringnfs_resume(server) == -EPERM && ringnfs_fault_add(server, "do stale") == -EPERM && ringnfs_fault_clear(server, 0) == -EPERM;
 
         _exit(good ? 0 : 1);
     }
