@@ -125,7 +125,7 @@ RINGNFS_API int ringnfs_fault_load(struct ringnfs *server, const char *file);
 RINGNFS_API int ringnfs_fault_clear(struct ringnfs *server, int rule);
 
 /* For how many calls a rule has fired so far. -ENOENT: there is none of that number. */
-RINGNFS_API long long ringnfs_fault_fired(struct ringnfs *server, int rule);
+RINGNFS_API long ringnfs_fault_fired(struct ringnfs *server, int rule);
 
 /*
  * The rules there are, one in a line: its number, how many calls it has matched, for how many it has fired, its text, with

@@ -1,8 +1,10 @@
 /* server/ringnfs_faults.c - the embedded server's rules of faults, crash and pause; see ringnfs.h. */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/param.h>
 
 #include "server/faults.h"
 #include "server/ringnfs_private.h"
@@ -47,10 +49,10 @@ ringnfs_fault_clear(struct ringnfs *rig, int rule)
     return faults_clear(rig->faults, (uint32_t)rule, rig->error, sizeof(rig->error));
 }
 
-long long
+long
 ringnfs_fault_fired(struct ringnfs *rig, int rule)
 {
-    long long fired = -ENOENT;
+    long fired = -ENOENT;
     struct fault_set *set;
     int err = embed_check_unstopped(rig);
 
@@ -59,7 +61,7 @@ ringnfs_fault_fired(struct ringnfs *rig, int rule)
     set = faults_get(rig->faults);
     for (size_t i = 0; i < set->count; i++)
         if (rule > 0 && set->rules[i]->id == (uint32_t)rule)
-            fired = (long long)atomic_load(&set->rules[i]->fired);
+            fired = (long)MIN(atomic_load(&set->rules[i]->fired), (uint64_t)LONG_MAX);
     fault_set_put(set);
     return fired < 0 ? embed_fail(rig, -ENOENT, "there is no fault rule %d", rule) : fired;
 }

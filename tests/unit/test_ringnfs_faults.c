@@ -31,7 +31,7 @@ must(struct ringnfs *server, int result)
 }
 
 static void
-must_fail(struct ringnfs *server, long long result, int err, const char *word)
+must_fail(struct ringnfs *server, long result, int err, const char *word)
 {
     if (result != err || strstr(ringnfs_error(server), word) == NULL)
         fail_msg("%d in place of %d, and \"%s\" says nothing about %s", (int)result, err, ringnfs_error(server), word);
