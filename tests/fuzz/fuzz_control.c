@@ -23,6 +23,7 @@ const char fuzz_name[] = "control";
 
 static char dir[64], state[80];
 static struct server *server;
+static struct faults *faults;
 
 static char answers[ANSWERS_MAX];
 static size_t answers_len;
@@ -50,6 +51,7 @@ stop(void)
 {
     server_free(server);
     server = NULL;
+    faults_free(faults);
     nftw(dir, remove_one, 8, FTW_PHYS | FTW_DEPTH);
 }
 
@@ -74,6 +76,8 @@ start(void)
     settings.memory_files = 64;
     require(settings_set(&settings, "state_dir", state, error, sizeof(error)) == 0, error);
     config.settings = &settings;
+    require(faults_new(&faults) == 0, "no rules of faults");
+    config.faults = faults;
     config.log = (struct log){ .level = LOG_ERROR_LEVEL, .fd = -1 };
     require(server_new(&config, &server, error, sizeof(error)) == 0, error);
     settings_fini(&settings);
