@@ -18,7 +18,8 @@
 struct control_argument {
     const char *name;                   /* NULL: there are no more */
     bool optional;                      /* so are all behind it */
-    bool file;                          /* a file's name: absolute when it reaches the server */
+    bool file;                          /* a file's name: absolute when it reaches the server, */
+    bool made;                          /* which makes it, if it is not there */
 };
 
 struct control_command {
@@ -68,6 +69,12 @@ CONTROL_COMMAND(exports_check);
 CONTROL_COMMAND(exports_diff);
 CONTROL_COMMAND(exports_add);
 CONTROL_COMMAND(exports_remove);
+
+/* control_seeing.c */
+CONTROL_COMMAND(journal_open);
+CONTROL_COMMAND(journal_close);
+CONTROL_COMMAND(capture_open);
+CONTROL_COMMAND(capture_close);
 #undef CONTROL_COMMAND
 
 /* control_print.c: their results for people. */
@@ -77,5 +84,6 @@ void control_print_settings(FILE *out, const json_t *result);
 void control_print_exports(FILE *out, const json_t *result);
 void control_print_loaded(FILE *out, const json_t *result);
 void control_print_diff(FILE *out, const json_t *result);
+void control_print_lost(FILE *out, const json_t *result);
 
 #endif

@@ -90,10 +90,23 @@ find_command(struct ctl *ctl, int nwords, char *const *words)
     ctl->command = control_find(words[0], error, sizeof(error));
     if (ctl->command != NULL)
         return 1;
-    if (nwords >= 2 && strcmp(words[0], "exports") == 0)
+    if (nwords >= 2 && (strcmp(words[0], "exports") == 0 || strcmp(words[0], "journal") == 0 ||
+                        strcmp(words[0], "capture") == 0))
         control_find(name, error, sizeof(error));
     complain(EXIT_USAGE, error, "ringnfsctl --help lists them");
     return 0;
+}
+
+/* The absolute name of a file that there need not be; to be freed, NULL with errno. */
+static char *
+make_absolute(const char *file)
+{
+    char *cwd = getcwd(NULL, 0), *absolute = NULL;
+
+    if (cwd != NULL && asprintf(&absolute, "%s/%s", cwd, file) < 0)
+        absolute = NULL;
+    free(cwd);
+    return absolute;
 }
 
 static int
@@ -107,7 +120,7 @@ take_arguments(struct ctl *ctl, int nwords, char *const *words)
         ctl->texts[i] = words[i];
         if (!arguments[i].file || words[i][0] == '/')
             continue;
-        ctl->absolute = realpath(words[i], NULL);
+        ctl->absolute = arguments[i].made ? make_absolute(words[i]) : realpath(words[i], NULL);
         if (ctl->absolute == NULL)
             return complain(EXIT_FAILURE, log_quote(shown, sizeof(shown), words[i], strlen(words[i])),
                             strerror(errno));

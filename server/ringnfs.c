@@ -18,6 +18,7 @@
 
 #include "server/exports.h"
 #include "server/reach.h"
+#include "server/ringnfs_private.h"
 #include "server/server.h"
 #include "server/settings.h"
 
@@ -34,6 +35,7 @@ struct ringnfs {
     struct log log;
     ringnfs_log *sink;
     void *sink_context;
+    struct ringnfs_seeing seeing;
     struct server *server;              /* NULL: it does not run */
     bool stopped;                       /* it has run */
     pid_t pid;                          /* of the process that has made it */
@@ -98,6 +100,49 @@ static int
 check_text(struct ringnfs *rig, const char *text, const char *what)
 {
     return text != NULL ? 0 : fail(rig, -EINVAL, "%s is missing (NULL)", what);
+}
+
+int
+ringnfs_enter_fresh(struct ringnfs *rig, struct ringnfs_seeing **seeing)
+{
+    int err = check_fresh(rig);
+
+    if (err == 0)
+        *seeing = &rig->seeing;
+    return err;
+}
+
+int
+ringnfs_refuse(struct ringnfs *rig, int err, const char *format, ...)
+{
+    int owner = check_owner(rig);
+    va_list args;
+
+    if (owner < 0)
+        return owner;
+    va_start(args, format);
+    vsnprintf(rig->error, sizeof(rig->error), format, args);
+    va_end(args);
+    return err;
+}
+
+bool
+ringnfs_runs(const struct ringnfs *rig)
+{
+    return rig != NULL && rig->server != NULL;
+}
+
+int
+ringnfs_enter_running(struct ringnfs *rig, struct server **server, char **error, size_t *error_size)
+{
+    int err = check_running(rig);
+
+    if (err < 0)
+        return err;
+    *server = rig->server;
+    *error = rig->error;
+    *error_size = sizeof(rig->error);
+    return 0;
 }
 
 const char *
@@ -286,6 +331,9 @@ ringnfs_start(struct ringnfs *rig)
     config.addresses = rig->addresses;
     config.naddresses = rig->naddresses;
     config.log = rig->log;
+    config.hook = rig->seeing.hook;
+    config.hook_context = rig->seeing.hook_context;
+    config.keep_calls = rig->seeing.keep_calls;
     config.stateless = rig->settings.state_dir == NULL;
     return server_new(&config, &rig->server, rig->error, sizeof(rig->error));
 }
