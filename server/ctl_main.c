@@ -20,6 +20,7 @@
 
 #include "server/control.h"
 #include "server/control_commands.h"
+#include "server/ctl_replay.h"
 #include "server/log.h"
 #include "server/state.h"
 
@@ -65,6 +66,7 @@ print_help(void)
            "  -V, --version        Print the version.\n\n"
            "Commands:\n");
     control_print_help(stdout);
+    printf("\nringnfsctl replay FILE sends recorded calls to a server; ringnfsctl replay --help tells how.\n");
 }
 
 static int
@@ -263,6 +265,8 @@ main(int argc, char **argv)
     struct ctl ctl = { .dir = NULL };
     int found, status;
 
+    if (argc > 1 && strcmp(argv[1], "replay") == 0)     /* it has options of its own, and asks another server */
+        return ctl_replay(argc - 1, argv + 1);
     while ((found = getopt_long(argc, argv, "d:jhV", longs, NULL)) != -1) {
         switch (found) {
         case 'd':

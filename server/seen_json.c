@@ -227,17 +227,28 @@ pack_client(const struct ringnfs_call *seen)
     return json_string(whole);
 }
 
+/* RFC 5531 section 9: accept_stat. */
+static const struct shape_word outcomes[] = {
+    { CALL_PROG_UNAVAIL, "PROG_UNAVAIL" }, { CALL_PROG_MISMATCH, "PROG_MISMATCH" }, { CALL_PROC_UNAVAIL, "PROC_UNAVAIL" },
+    { CALL_GARBAGE_ARGS, "GARBAGE_ARGS" }, { CALL_SYSTEM_ERR, "SYSTEM_ERR" }, { (uint32_t)TAP_DROPPED, "dropped" },
+    { 0, NULL }
+};
+
 static const char *
 outcome_word(int outcome)
 {
-    static const struct shape_word words[] = {
-        { CALL_PROG_UNAVAIL, "PROG_UNAVAIL" }, { CALL_PROG_MISMATCH, "PROG_MISMATCH" },
-        { CALL_PROC_UNAVAIL, "PROC_UNAVAIL" }, { CALL_GARBAGE_ARGS, "GARBAGE_ARGS" }, { CALL_SYSTEM_ERR, "SYSTEM_ERR" },
-        { 0, NULL }
-    };
-    const char *word = outcome == TAP_DROPPED ? "dropped" : shape_word(words, (uint32_t)outcome);
+    const char *word = shape_word(outcomes, (uint32_t)outcome);
 
     return word != NULL ? word : SEEN_UNKNOWN;
+}
+
+bool
+seen_json_outcome(const char *word, int *outcome)
+{
+    int64_t number = shape_number(outcomes, word);
+
+    *outcome = (int)(uint32_t)number;
+    return number >= 0;
 }
 
 /* The program and its procedure: by name where they have one, else by number. */

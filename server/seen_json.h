@@ -28,6 +28,9 @@ int seen_json_unpack(const struct shape *fields, const json_t *object, struct wi
 /* A whole call that is over, as one object. NULL when memory is short. */
 json_t *seen_json_call(const struct ringnfs_call *seen, bool whole_data);
 
+/* What "error" says: the outcome of a call without results. Returns whether it is one. */
+bool seen_json_outcome(const char *word, int *outcome);
+
 /* A name, or {"hex":DIGITS} if it is no UTF-8. NULL when memory is short. */
 json_t *seen_json_name(const void *bytes, size_t len);
 
