@@ -113,6 +113,18 @@ a_full_disk_is_told_once_and_then_all_is_well(void **state)
     assert_int_equal(nfs_mkdir(fixture->nfs, "/folder"), 0);
 }
 
+static void
+the_client_makes_a_directory_with_one_call(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(ringnfs_keep_calls(fixture->server, 1000), 0);
+    assert_int_equal(nfs_mkdir(fixture->nfs, "/folder"), 0);
+    if (ringnfs_expect(fixture->server, "exactly 1 MKDIR of /x/folder") != 0 ||
+        ringnfs_expect(fixture->server, "no call failing") != 0)
+        fail_msg("%s", ringnfs_error(fixture->server));
+}
+
 int
 main(void)
 {
@@ -121,6 +133,7 @@ main(void)
         cmocka_unit_test_setup_teardown(each_test_begins_with_an_empty_directory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_read_only_export_refuses_changes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_full_disk_is_told_once_and_then_all_is_well, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_client_makes_a_directory_with_one_call, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

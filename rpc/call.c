@@ -14,6 +14,7 @@
 #include "rpc/gss.h"
 #include "rpc/message.h"
 #include "rpc/source.h"
+#include "rpc/tap.h"
 
 #define SLAB_BYTES ((size_t)64 << 10)
 #define CALL_ALIGN ((size_t)64)         /* a cache line */
@@ -82,6 +83,8 @@ call_new(struct call_source *source)
     call->expected = 0;
     call->holds = false;
     call->fault = NULL;
+    call->watched = false;
+    call->replayed = false;
     return call;
 }
 
@@ -198,6 +201,7 @@ call_deliver(struct call *call, struct buf *buf, const uint8_t *data, size_t len
     default:
         if (call->auth.flavor == CALL_AUTH_GSS && !gss_receive(transport->private->shared->gss, call))
             break;
+        tap_begin(&transport->private->shared->tap, call);
         if (fault_is_armed(&transport->private->shared->faults))
             transport->private->shared->faults.take(transport->private->shared->faults.context, call);
         else
@@ -314,9 +318,13 @@ call_reply_end(struct call *call)
     size_t bytes = (size_t)(call->reply.p - call->results) + wire_padded(call->payload_len);
 
     assert(call->source->replying == call);
-    if (call->reply.full || bytes > call_reply_max(call))
+    if (call->reply.full || bytes > call_reply_max(call)) {
         call_reply_error(call, CALL_SYSTEM_ERR, 0, 0);
-    else if (call->gss != NULL && !gss_seal_reply(call))
+        return;
+    }
+    tap_end(&call->transport->private->shared->tap, call, CALL_SUCCESS, call->results,
+            (size_t)(call->reply.p - call->results));
+    if (call->gss != NULL && !gss_seal_reply(call))
         call_drop(call);                                /* RFC 2203 5.3.3.4.1, 5.3.3.4.4 */
     else
         reply_send(call);
@@ -329,6 +337,7 @@ call_reply_error(struct call *call, enum call_accept status, uint32_t low, uint3
 
     if (p == NULL)
         return;
+    tap_end(&call->transport->private->shared->tap, call, (int)status, NULL, 0);
     call->reply.p = call->gss != NULL ? gss_put_error(call, p, status, low, high)
                                       : message_put_error(p, call->xid, status, low, high);
     reply_send(call);
@@ -362,6 +371,7 @@ void
 call_drop(struct call *call)
 {
     stat_add(&call->transport->stats.dropped, 1);
+    tap_end(&call->transport->private->shared->tap, call, TAP_DROPPED, NULL, 0);
     call_end(call);
 }
 
@@ -376,7 +386,7 @@ call_reply_max(const struct call *call)
 bool
 call_reply_is_sealed(const struct call *call)
 {
-    return call->fault != NULL || (call->gss != NULL && gss_protects(call));
+    return call->watched || call->fault != NULL || (call->gss != NULL && gss_protects(call));
 }
 
 uint16_t

@@ -88,6 +88,11 @@ struct call {
     size_t payload_len;
     struct pipe *pipe;                  /* the payload, in place of payload_data */
     size_t expected;                    /* call_expect() */
+    bool watched;                       /* the tap is told when it ends (tap.h) */
+    bool replayed;                      /* its program gives the reply of an earlier copy; for the tap */
+    const uint8_t *args_start;          /* if watched: args as they came, */
+    uint64_t began_ns;                  /* when that was, CLOCK_MONOTONIC, */
+    uint64_t tap_mark;                  /* and what the tap has noted */
     bool holds;                         /* call_hold() */
     struct call_fault *fault;           /* what is to go wrong (fault.h); NULL: nothing */
     _Alignas(16) uint8_t small[1024];   /* the arena's first bytes */
@@ -142,8 +147,8 @@ void call_reply_rpc_mismatch(struct call *call);
 void call_drop(struct call *call);
 
 /*
- * The reply is signed or encrypted as a whole, or something is done to it on its way (fault.h), so its bytes have to be
- * stored: call_reply_lend() and call_reply_lend_pipe() cannot be used.
+ * The reply is signed or encrypted as a whole, somebody looks at it (tap.h), or something is done to it on its way
+ * (fault.h): its bytes have to be stored, and call_reply_lend() and call_reply_lend_pipe() cannot be used.
  */
 bool call_reply_is_sealed(const struct call *call);
 

@@ -17,6 +17,7 @@
 #include "rpc/loop.h"
 #include "rpc/pipe.h"
 #include "rpc/program.h"
+#include "rpc/tap.h"
 
 /*
  * Bounds, the same for all workers of a server. Any thread may change those that are atomic while they run; what concerns
@@ -50,6 +51,7 @@ struct transport_shared {
     _Atomic uint32_t connections;       /* open now */
     struct gss *gss;                    /* NULL: RPCSEC_GSS is not spoken */
     struct fault_gate faults;           /* calls that are to go wrong */
+    struct call_tap tap;                /* who looks on */
     _Atomic uint64_t call_bytes;        /* of the budget, that calls themselves have; never given back */
 };
 

@@ -18,7 +18,8 @@
 struct control_argument {
     const char *name;                   /* NULL: there are no more */
     bool optional;                      /* so are all behind it */
-    bool file;                          /* a file's name: absolute when it reaches the server */
+    bool file;                          /* a file's name: absolute when it reaches the server, */
+    bool made;                          /* which makes it, if it is not there */
 };
 
 struct control_command {
@@ -77,6 +78,11 @@ CONTROL_COMMAND(fault_clear);
 CONTROL_COMMAND(crash);
 CONTROL_COMMAND(pause);
 CONTROL_COMMAND(resume);
+/* control_seeing.c */
+CONTROL_COMMAND(journal_open);
+CONTROL_COMMAND(journal_close);
+CONTROL_COMMAND(capture_open);
+CONTROL_COMMAND(capture_close);
 #undef CONTROL_COMMAND
 
 /* control_print.c: their results for people. */
@@ -86,6 +92,7 @@ void control_print_settings(FILE *out, const json_t *result);
 void control_print_exports(FILE *out, const json_t *result);
 void control_print_loaded(FILE *out, const json_t *result);
 void control_print_diff(FILE *out, const json_t *result);
+void control_print_lost(FILE *out, const json_t *result);
 
 /* control_faults.c, likewise. */
 void control_print_fault(FILE *out, const json_t *result);

@@ -248,6 +248,13 @@ print_order(FILE *out, const char *path, const json_t *order)
 }
 
 void
+control_print_lost(FILE *out, const json_t *result)
+{
+    if (number(result, "lost") > 0)
+        fprintf(out, "%" PRIu64 " calls were lost\n", number(result, "lost"));
+}
+
+void
 control_print_diff(FILE *out, const json_t *result)
 {
     const json_t *changes = json_object_get(result, "changes"), *export, *client;

@@ -20,6 +20,7 @@
 
 #include "server/control.h"
 #include "server/control_commands.h"
+#include "server/ctl_replay.h"
 #include "server/log.h"
 #include "server/state.h"
 
@@ -65,6 +66,7 @@ print_help(void)
            "  -V, --version        Print the version.\n\n"
            "Commands:\n");
     control_print_help(stdout);
+    printf("\nringnfsctl replay FILE sends recorded calls to a server; ringnfsctl replay --help tells how.\n");
 }
 
 static int
@@ -90,10 +92,23 @@ find_command(struct ctl *ctl, int nwords, char *const *words)
     ctl->command = control_find(words[0], error, sizeof(error));
     if (ctl->command != NULL)
         return 1;
-    if (nwords >= 2 && (strcmp(words[0], "exports") == 0 || strcmp(words[0], "fault") == 0))
+    if (nwords >= 2 && (strcmp(words[0], "exports") == 0 || strcmp(words[0], "fault") == 0 ||
+                        strcmp(words[0], "journal") == 0 || strcmp(words[0], "capture") == 0))
         control_find(name, error, sizeof(error));
     complain(EXIT_USAGE, error, "ringnfsctl --help lists them");
     return 0;
+}
+
+/* The absolute name of a file that there need not be; to be freed, NULL with errno. */
+static char *
+make_absolute(const char *file)
+{
+    char *cwd = getcwd(NULL, 0), *absolute = NULL;
+
+    if (cwd != NULL && asprintf(&absolute, "%s/%s", cwd, file) < 0)
+        absolute = NULL;
+    free(cwd);
+    return absolute;
 }
 
 static int
@@ -107,7 +122,7 @@ take_arguments(struct ctl *ctl, int nwords, char *const *words)
         ctl->texts[i] = words[i];
         if (!arguments[i].file || words[i][0] == '/')
             continue;
-        ctl->absolute = realpath(words[i], NULL);
+        ctl->absolute = arguments[i].made ? make_absolute(words[i]) : realpath(words[i], NULL);
         if (ctl->absolute == NULL)
             return complain(EXIT_FAILURE, log_quote(shown, sizeof(shown), words[i], strlen(words[i])),
                             strerror(errno));
@@ -250,6 +265,8 @@ main(int argc, char **argv)
     struct ctl ctl = { .dir = NULL };
     int found, status;
 
+    if (argc > 1 && strcmp(argv[1], "replay") == 0)     /* it has options of its own, and asks another server */
+        return ctl_replay(argc - 1, argv + 1);
     while ((found = getopt_long(argc, argv, "d:jhV", longs, NULL)) != -1) {
         switch (found) {
         case 'd':

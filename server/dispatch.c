@@ -542,6 +542,7 @@ replay(struct nfs3_call *call, const struct drc_reply *reply)
     struct wire_in results = { reply->results, reply->results + reply->len, false };
     struct wire_out *out = call_reply_begin(rpc, reply->len);
 
+    rpc->replayed = true;
     nfs3_stats_count(&worker->stats.nfs3, call->counter, wire_get_u32(&results));
     if (out == NULL) {
         call_drop(rpc);

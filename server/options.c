@@ -57,6 +57,10 @@ static const struct option_row rows[] = {
     { "threads", '\0', "N", KIND_SETTING, .setting = "threads",
       .help = "Threads for operations that wait for a disk, default 8." },
     { "set", '\0', "KEY=VALUE", KIND_SET, .help = "Change a setting (--help-settings lists them); may be repeated." },
+    { "journal", '\0', "FILE", KIND_SETTING, .setting = "journal",
+      .help = "Write all calls and their results to this file as lines of JSON (ringnfs-journal(5))." },
+    { "capture", '\0', "FILE", KIND_SETTING, .setting = "capture",
+      .help = "Write all calls and their results to this file as packets that tshark and wireshark open, in the clear." },
     { "foreground", 'f', NULL, KIND_FOREGROUND, .help = "Stay in the foreground." },
     { "print-ports", '\0', NULL, KIND_PRINT_PORTS,
       .help = "Print a line of JSON with the ports, and how to mount each export, once calls are accepted." },
@@ -381,24 +385,35 @@ use_default_exports(struct options *options, char *error, size_t error_size)
     return err;
 }
 
+/* A name below a directory, where it is no absolute one; NULL: there is none. */
+static int
+make_absolute(char **file, const char *dir)
+{
+    char *absolute;
+
+    if (*file == NULL || (*file)[0] == '/' || (*file)[0] == '\0')
+        return 0;
+    if (asprintf(&absolute, "%s/%s", dir, *file) < 0)
+        return -ENOMEM;
+    free(*file);
+    *file = absolute;
+    return 0;
+}
+
 /* A daemon leaves the directory that it was started in, and still reads its files when it is told to. */
 static int
 make_files_absolute(struct options *options, char *error, size_t error_size)
 {
-    char *cwd = getcwd(NULL, 0), *absolute;
+    char *cwd = getcwd(NULL, 0);
     size_t i;
     int err = cwd == NULL ? -errno : 0;
 
-    for (i = 0; i < options->nfiles && err == 0; i++) {
-        if (options->files[i][0] == '/')
-            continue;
-        if (asprintf(&absolute, "%s/%s", cwd, options->files[i]) < 0) {
-            err = -ENOMEM;
-            break;
-        }
-        free(options->files[i]);
-        options->files[i] = absolute;
-    }
+    for (i = 0; i < options->nfiles && err == 0; i++)
+        err = make_absolute(&options->files[i], cwd);
+    if (err == 0)
+        err = make_absolute(&options->settings.journal, cwd);
+    if (err == 0)
+        err = make_absolute(&options->settings.capture, cwd);
     free(cwd);
     if (err < 0)
         snprintf(error, error_size, "the current directory: %s", strerror(-err));

@@ -271,6 +271,9 @@ ringnfs_start(struct ringnfs *rig)
     config.naddresses = rig->naddresses;
     config.log = rig->log;
     config.faults = rig->faults;
+    config.hook = rig->seeing.hook;
+    config.hook_context = rig->seeing.hook_context;
+    config.keep_calls = rig->seeing.keep_calls;
     config.stateless = rig->settings.state_dir == NULL;
     return server_new(&config, &rig->server, rig->error, sizeof(rig->error));
 }

@@ -30,6 +30,10 @@
 #ifndef RINGNFS_H
 #define RINGNFS_H
 
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -148,6 +152,128 @@ RINGNFS_API int ringnfs_crash(struct ringnfs *server);
  */
 RINGNFS_API int ringnfs_pause(struct ringnfs *server);
 RINGNFS_API int ringnfs_resume(struct ringnfs *server);
+
+/*
+ * Seeing what clients do. A call of NFS, NFSACL or MOUNT is told of when it begins (RINGNFS_BEGINS), and again when it is
+ * over, right before its reply leaves (RINGNFS_ENDS): who has got a reply can rely on it that it has been told. What no
+ * program gets is not told of: bad credentials, and the calls by which Kerberos makes its contexts.
+ *
+ * Everything points to memory that is good until the function returns. Fields that do not apply are 0, NULL or as it says
+ * here. The structure grows at its end: what lies behind `size` bytes is not there.
+ */
+enum ringnfs_moment { RINGNFS_BEGINS, RINGNFS_ENDS };
+
+#define RINGNFS_DROPPED (-1)            /* the call has ended without a reply */
+
+struct ringnfs_call {
+    size_t size;
+    uint64_t number;                    /* when it ends: 1, 2, ... in the order of the ends */
+    uint64_t ended_before;              /* how many calls had ended when it began */
+
+    const struct sockaddr *client;      /* who has called, and the address that he has called */
+    const struct sockaddr *server;
+    int stream;                         /* 1: over TCP, or a socket like it; 0: over UDP */
+    uint32_t xid;
+    uint32_t program, version, procedure;
+    const char *name;                   /* "READ"; "?" for a procedure that there is not */
+
+    uint32_t flavor;                    /* 0 AUTH_NONE, 1 AUTH_SYS, 390003 krb5, 390004 krb5i, 390005 krb5p */
+    uint32_t uid, gid;                  /* as they were sent, before any squashing; UINT32_MAX: none */
+    const uint32_t *groups;
+    size_t ngroups;
+    const char *machine;                /* what the client calls itself; not NUL-terminated */
+    size_t machine_len;
+
+    const void *handle;                 /* the first handle among the arguments, and the second one of RENAME and LINK */
+    size_t handle_len;
+    const void *to_handle;
+    size_t to_handle_len;
+    const char *file;                   /* the name after the first handle, and after the second; not NUL-terminated */
+    size_t file_len;
+    const char *to_file;
+    size_t to_file_len;
+    const char *path;                   /* of the file that the call is about, or the name it gives; NULL: not known */
+    const char *to_path;                /* likewise of RENAME's and LINK's new name */
+    uint64_t offset;
+    uint32_t count;                     /* READ, WRITE, COMMIT: bytes asked for */
+    int stable;                         /* WRITE: 0 UNSTABLE, 1 DATA_SYNC, 2 FILE_SYNC; else -1 */
+    const void *data;                   /* WRITE's, and READ's when it ends */
+    size_t data_len;
+    const void *arguments;              /* as XDR */
+    size_t arguments_len;
+
+    /* When it ends. */
+    int outcome;                        /* 0: it has results; RINGNFS_DROPPED; or accept_stat of RFC 5531 */
+    int replayed;                       /* 1: it was sent again, and gets the reply of the first time */
+    uint32_t status;                    /* nfsstat3 or mountstat3, with results */
+    const char *status_name;            /* "OK", "NOENT"; "?" */
+    uint32_t done;                      /* READ, WRITE: bytes moved */
+    int committed;                      /* WRITE: as `stable`; else -1 */
+    uint64_t verifier;                  /* WRITE, COMMIT: the server's, as a number */
+    int64_t began_s;                    /* when it began, by the clock of the day */
+    uint32_t began_ns;
+    uint64_t duration_ns;
+    const void *results;                /* as XDR */
+    size_t results_len;
+};
+
+/*
+ * Called on the server's threads, by several at once, while the call waits; it must not call anything about this server.
+ * Nothing can be changed.
+ */
+typedef void ringnfs_hook(void *context, enum ringnfs_moment moment, const struct ringnfs_call *call);
+
+/* Have a function called for each call; NULL: none, as it is at first. Before the start. */
+RINGNFS_API int ringnfs_on_call(struct ringnfs *server, ringnfs_hook *hook, void *context);
+
+/*
+ * Write calls to a file from now on, one that is there is emptied: as lines of JSON (ringnfs-journal(5)) or as a capture
+ * file (pcapng), which wireshark and tshark read, with the calls in the clear whatever they were on the wire. The calls
+ * never wait for the disk: what it does not take is lost, and the file says how much that was. whole_data: with the data
+ * of READ and WRITE, which `ringnfsctl replay` needs, in place of its length and digest. -EINVAL: one is open already.
+ * While it runs; for all calls from the start on there are the settings "journal" and "capture".
+ */
+RINGNFS_API int ringnfs_journal_open(struct ringnfs *server, const char *file, int whole_data);
+RINGNFS_API int ringnfs_capture_open(struct ringnfs *server, const char *file);
+
+/* Write what has been seen so far, and close the file. -EINVAL: none is open. While it runs. */
+RINGNFS_API int ringnfs_journal_close(struct ringnfs *server);
+RINGNFS_API int ringnfs_capture_close(struct ringnfs *server);
+
+/*
+ * Keep the last `most` calls in memory, for the questions below; 0: none, as it is at first. What was kept is forgotten.
+ * At any time before the stop. At most 1,000,000.
+ */
+RINGNFS_API int ringnfs_keep_calls(struct ringnfs *server, size_t most);
+
+/* Forget the calls that are kept: questions are about later ones. While it runs. */
+RINGNFS_API int ringnfs_forget_calls(struct ringnfs *server);
+
+/*
+ * How many of the calls that have ended fit a description: a procedure, or "call" for any, and what else it must be:
+ *
+ *     "COMMIT"   "READ over 64K"   "WRITE of /x/file unstable"   "CREATE answered EXIST"   "call by 1000 from 192.0.2.7"
+ *
+ *     over SIZE, under SIZE       bytes asked for; SIZE may end in K, M or G
+ *     at OFFSET                   where they begin
+ *     of PATH                     about this file; a path with spaces stands in double quotes
+ *     unstable, data_sync, file_sync      what WRITE asks for
+ *     answered STATUS             "OK", "NOENT" ...; "failing": any but OK; "dropped": no reply
+ *     by UID, from ADDRESS
+ *
+ * Returns the number; -EINVAL for a description that cannot be read, or if no calls are kept, and -EOVERFLOW if there were
+ * more calls than are kept: the answer is not known. While it runs.
+ */
+RINGNFS_API int ringnfs_count_calls(struct ringnfs *server, const char *description);
+
+/*
+ * Whether this is so: "exactly 1 COMMIT", "no READ over 64K", "at least 2 LOOKUP failing", "at most 10 call of /x/file",
+ * "every WRITE file_sync" (no others), "every unstable WRITE covered": each range that was written, and that the server has
+ * called unstable, has been committed since, by a COMMIT that began after the WRITE had ended, under the same verifier, or
+ * was written anew and stable. Returns 0 if it is so; -EDOM if it is not, and ringnfs_error() says what there was instead; other errors as
+ * ringnfs_count_calls().
+ */
+RINGNFS_API int ringnfs_expect(struct ringnfs *server, const char *expectation);
 
 /*
  * Finish the calls under way (for drain_timeout at most), close all connections and sockets, end all threads. What was in

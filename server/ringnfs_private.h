@@ -18,6 +18,13 @@
 #define RINGNFS_LINES_MAX 65536         /* exports that are added before the start */
 #define RINGNFS_SHOWN_MAX 256           /* bytes of a wrong word that are shown */
 
+/* Who is to look on from the start. */
+struct ringnfs_seeing {
+    ringnfs_hook *hook;
+    void *hook_context;
+    size_t keep_calls;
+};
+
 struct ringnfs {
     struct settings settings;           /* for the start, as all up to the logger */
     char **lines;
@@ -26,6 +33,7 @@ struct ringnfs {
     size_t naddresses;                  /* 0: 127.0.0.1 */
     struct log log;
     struct faults *faults;
+    struct ringnfs_seeing seeing;
     ringnfs_log *sink;
     void *sink_context;
     struct server *server;              /* NULL: it does not run */

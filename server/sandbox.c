@@ -32,6 +32,7 @@
 static const uint64_t kept_caps[SANDBOX_ROLES] = {
     [SANDBOX_CALLS] = CALLS_CAPS,
     [SANDBOX_LOOKUP] = CAP(DAC_READ_SEARCH),
+    [SANDBOX_WRITER] = 0,
     [SANDBOX_OPERATOR] = CALLS_CAPS | CAP(SYS_ADMIN) | CAP(SYS_CHROOT) | CAP(NET_BIND_SERVICE),
 };
 
@@ -105,7 +106,7 @@ enter_place(enum sandbox_role role)
 {
     int err = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0, kept;
 
-    if (err == 0 && role == SANDBOX_CALLS)
+    if (err == 0 && (role == SANDBOX_CALLS || role == SANDBOX_WRITER))
         err = enter_jail();
     kept = keep_caps(kept_caps[role]);
     return err == 0 ? kept : err;

@@ -3,12 +3,13 @@
  * make, and which files they find by path. Whatever is not needed is given up for good, before the first byte of a client
  * is read.
  *
- * Three kinds of threads:
+ * Four kinds of threads:
  *   - those that act for callers (event workers, the pool, the stores' own threads) read what clients send. They find no
  *     file by path: their root is a directory of nothing but the process's own descriptors, and no descriptor of a
  *     directory that the server holds leads up and out. They keep the capabilities to act as another user.
  *   - those that look up names and groups read what name servers send. They keep CAP_DAC_READ_SEARCH alone, and may open
  *     files and sockets.
+ *   - those that write down what clients have sent keep no capability and find no file by path: theirs is open.
  *   - those that do what the operator asks (the daemon's first thread, the control socket) may open directories by path and
  *     mount them privately (open_tree(2)).
  * None can run a program, trace a process, load code into the kernel, mount anything visible or make namespaces.
@@ -24,7 +25,7 @@
 #include "server/log.h"
 #include "server/settings.h"
 
-enum sandbox_role { SANDBOX_CALLS, SANDBOX_LOOKUP, SANDBOX_OPERATOR, SANDBOX_ROLES };
+enum sandbox_role { SANDBOX_CALLS, SANDBOX_LOOKUP, SANDBOX_WRITER, SANDBOX_OPERATOR, SANDBOX_ROLES };
 
 struct sandbox;
 

@@ -61,6 +61,12 @@ static const char *const calls[] = {
     NULL
 };
 
+/* What shortens a file that is open. */
+static const char *const writes[] = {
+    "ftruncate", "ftruncate64",
+    NULL
+};
+
 /* What asks name servers and directory services. */
 static const char *const lookups[] = {
     "socketpair", "connect", "bind", "ioctl", "getdents", "memfd_create",
@@ -82,6 +88,7 @@ static const struct {
 } roles[SANDBOX_ROLES] = {
     [SANDBOX_CALLS]    = { .tables = { calls } },
     [SANDBOX_LOOKUP]   = { .tables = { lookups }, .sockets = true, .code = true },
+    [SANDBOX_WRITER]   = { .tables = { writes } },
     [SANDBOX_OPERATOR] = { .tables = { calls, lookups, operations }, .sockets = true, .code = true },
 };
 

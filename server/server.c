@@ -324,6 +324,33 @@ open_drc(struct server *server)
     return config.entries > 0 ? drc_new(&config, &server->drc) : 0;
 }
 
+/* Who looks on does so from the first call on. */
+static int
+start_observer(struct server *server, const struct server_config *server_config, char *error, size_t error_size)
+{
+    const struct settings *settings = &server->settings;
+    const struct observer_config config = {
+        .hook = server_config->hook,
+        .hook_context = server_config->hook_context,
+        .keep_calls = server_config->keep_calls,
+        .queue_bytes = settings->journal_queue,
+        .log = &server->log,
+        .sandbox = server->sandbox,
+        .tap = &server->shared.transport.tap,
+    };
+    int err = observer_new(&config, &server->observer);
+
+    if (err < 0)
+        return server_explain(err, "looking on", error, error_size);
+    observer_learn_exports(server->observer, state_key(server->state), server->exports);
+    if (settings->journal != NULL)
+        err = observer_journal_open(server->observer, settings->journal, settings->journal_data == SETTING_JOURNAL_WHOLE,
+                                    error, error_size);
+    if (err == 0 && settings->capture != NULL)
+        err = observer_capture_open(server->observer, settings->capture, error, error_size);
+    return err;
+}
+
 static int
 open_control(struct server *server, char *error, size_t error_size)
 {
@@ -407,6 +434,8 @@ start(struct server *server, const struct server_config *config, char *error, si
     if (err == 0)
         err = sandbox_new(server->settings.sandbox, &server->log, &server->sandbox, error, error_size);
     if (err == 0)
+        err = start_observer(server, config, error, error_size);
+    if (err == 0)
         err = start_lookups(server, config, error, error_size);
     if (err == 0)
         err = start_shared(server, config, error, error_size);
@@ -475,6 +504,12 @@ server_ports(const struct server *server, struct server_ports *ports)
     *ports = server->ports;
 }
 
+struct observer *
+server_observer(struct server *server)
+{
+    return server->observer;
+}
+
 int
 server_add_connection(struct server *server, int fd)
 {
@@ -519,6 +554,7 @@ server_free(struct server *server)
     stop_workers(server);
     if (server->faults != NULL)
         faults_detach(server->faults);
+    observer_free(server->observer);
     gss_free(server->gss);
     clients_free(server->shared.transport.clients);
     groups_free(server->groups);

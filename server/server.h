@@ -23,12 +23,14 @@
 #include "server/nfs3_stats.h"
 #include "server/principals.h"
 #include "server/rate.h"
+#include "server/ringnfs.h"
 #include "server/settings.h"
 #include "storage/cred.h"
 #include "storage/pool.h"
 
 #define SERVER_ERROR_MAX 1024           /* bytes of an error line that is kept */
 
+struct observer;
 struct server;
 
 struct server_config {
@@ -42,6 +44,9 @@ struct server_config {
     const struct principals_source *principals; /* where users of Kerberos are looked up by name; NULL: on this machine */
     const struct rate_clock *clock;     /* of max_rate and max_iops; NULL: the monotonic one */
     struct faults *faults;              /* rules of faults, which outlive it; NULL: there may be none, no crash, no pause */
+    ringnfs_hook *hook;                 /* is told of each call (ringnfs.h); NULL: none */
+    void *hook_context;
+    size_t keep_calls;                  /* calls that are kept for questions; 0: none */
     bool stateless;                     /* keep nothing: state_dir does not count */
     bool control;                       /* open a control socket in the state directory (control.h); not if stateless */
 };
@@ -97,6 +102,9 @@ struct server_stats {
 int server_new(const struct server_config *config, struct server **server, char *error, size_t error_size);
 
 void server_ports(const struct server *server, struct server_ports *ports);
+
+/* Who looks on: as long as the server lives. */
+struct observer *server_observer(struct server *server);
 
 /*
  * Read the exports again. Returns 0, and error holds what should be told but is no mistake, or ""; or -errno with

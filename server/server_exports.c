@@ -202,6 +202,7 @@ install(struct server *server, struct exports *set, char *error, size_t error_si
         exports_put(set);
         return server_explain(err, "exports", error, error_size);
     }
+    observer_learn_exports(server->observer, state_key(server->state), set);
     exports_put(server->exports);
     server->exports = set;
     return 0;

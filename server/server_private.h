@@ -14,6 +14,7 @@
 #include "server/control.h"
 #include "server/mount_list.h"
 #include "server/mount_watch.h"
+#include "server/observer.h"
 #include "server/principals.h"
 #include "server/sandbox.h"
 #include "server/server.h"
@@ -44,6 +45,7 @@ struct server {
     struct groups *groups;
     struct gss *gss;                    /* NULL: this build has no Kerberos */
     struct rate *rate;
+    struct observer *observer;
     struct sandbox *sandbox;            /* NULL: its threads give up nothing */
     struct pool *pool;
     struct pool *paths;                 /* one thread that may look at any path */

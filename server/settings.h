@@ -14,6 +14,7 @@
 
 enum setting_rpcbind { RPCBIND_AUTO, RPCBIND_SYSTEM, RPCBIND_OFF };
 enum setting_engine { SETTING_ENGINE_AUTO, SETTING_ENGINE_URING, SETTING_ENGINE_POOL };
+enum setting_journal_data { SETTING_JOURNAL_DIGEST, SETTING_JOURNAL_WHOLE };
 enum setting_sandbox { SETTING_SANDBOX_AUTO, SETTING_SANDBOX_ON, SETTING_SANDBOX_OFF };
 enum setting_inline { SETTING_INLINE_AUTO, SETTING_INLINE_ON, SETTING_INLINE_OFF };
 
@@ -60,6 +61,10 @@ struct settings {
     uint64_t memory_files;
     bool memory_unstable;               /* UNSTABLE data there can be lost by a crash on demand */
     enum setting_sandbox sandbox;
+    char *journal;                      /* owned; a file that calls are written to; NULL: none */
+    enum setting_journal_data journal_data;
+    char *capture;                      /* owned; likewise, as packets */
+    uint64_t journal_queue;             /* bytes of calls that wait to be written, for each of the two files */
     uint32_t log_level;                 /* enum log_level */
     uint32_t log_limit;                 /* lines of one kind in ten seconds (LOG_WINDOW_MS); 0: all */
     char *state_dir;                    /* owned; NULL: the default of the user */

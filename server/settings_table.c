@@ -24,6 +24,7 @@
 static const char *const rpcbind_words[] = { "auto", "system", "off", NULL };
 static const char *const engine_words[] = { "auto", "uring", "pool", NULL };
 static const char *const inline_words[] = { "auto", "on", "off", NULL };
+static const char *const journal_data_words[] = { "digest", "whole", NULL };
 static const char *const sandbox_words[] = { "auto", "on", "off", NULL };
 static const char *const log_level_words[] = { "error", "warn", "info", "debug", NULL };
 
@@ -174,6 +175,18 @@ const struct setting settings_table[] = {
     { "sandbox", CHOICE(sandbox, sandbox_words), .initial = "auto",
       .help = "Whether threads give up the capabilities, system calls and paths that they do not need: auto as far as this "
               "machine lets them, on not without all of it, off nothing." },
+    { "journal", STRING(journal, "a file"), .initial = "",
+      .help = "A file that all calls and their results are written to as lines of JSON (ringnfs-journal(5)), emptied first; "
+              "none when empty. Calls never wait for it: what the disk does not take is lost, and the file says how much." },
+    { "journal_data", CHOICE(journal_data, journal_data_words), .initial = "digest",
+      .help = "What the journal has of the data of READ and WRITE: its length and a digest, or the whole of it, which "
+              "ringnfsctl replay needs." },
+    { "capture", STRING(capture, "a file"), .initial = "",
+      .help = "A file that all calls and their results are written to as packets (pcapng), which tshark and wireshark open, "
+              "in the clear also where Kerberos encrypts them; none when empty." },
+    { "journal_queue", SIZE(journal_queue, MIB(8), GIB(4), 1), .initial = "64M",
+      .help = "Memory for calls that wait to be written to the journal, and as much for the capture file; what finds no room "
+              "there is not written." },
     { "log_level", CHOICE(log_level, log_level_words), .initial = "info", .live = true,
       .help = "What is told on standard error: errors alone, or also warnings, notices, and each refused call." },
     { "log_limit", NUMBER(log_limit, "lines", 0, 1000000), .initial = "100", .live = true,

@@ -42,17 +42,21 @@ start_sandboxed() {
 }
 
 case_each_thread_keeps_what_it_needs_and_nothing_else() {
-    local thread kept operator lookup workers=0 lookups=0
+    local thread kept operator lookup nothing workers=0 lookups=0 writers=0
     root_only
     ! grep -qa __tsan_init "$RINGNFSD" || skip "ThreadSanitizer has a thread of its own, which is not confined"
-    start_sandboxed -e "$(shared)"
+    start_sandboxed -e "$(shared)" --journal "$scratch/journal" --capture "$scratch/capture"
     nfs mnt "$mount_port" "$scratch/shared" >/dev/null || fail "no mount"
+    nothing=$(mask)
     kept=$(mask "${calls[@]}") operator=$(mask "${calls[@]}" sys_admin sys_chroot net_bind_service)
     lookup=$(mask dac_read_search)
     expect "the process" "/proc/$server_pid/status" "$operator"
     [[ $(field CapBnd "/proc/$server_pid/status") == "$operator" ]] || fail "CapBnd"
     for thread in "/proc/$server_pid/task"/*; do
-        if [[ $(readlink "$thread/root") != / ]]; then
+        if [[ $(readlink "$thread/root") != / && $(field CapPrm "$thread/status") == "$nothing" ]]; then
+            expect "a thread that writes down" "$thread/status" "$nothing"
+            writers=$((writers + 1))
+        elif [[ $(readlink "$thread/root") != / ]]; then
             expect "a thread that acts for callers" "$thread/status" "$kept"
             workers=$((workers + 1))
         elif [[ $(field CapPrm "$thread/status") == "$lookup" ]]; then
@@ -62,6 +66,7 @@ case_each_thread_keeps_what_it_needs_and_nothing_else() {
             expect "a thread of the operator" "$thread/status" "$operator"
         fi
     done
+    ((writers == 2)) || fail "$writers threads write the journal and the capture file"
     ((workers >= 9 && lookups >= 2)) || fail "only $workers and $lookups threads have given something up"
 }
 

@@ -5,7 +5,9 @@
 #include "tests/lib/live.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
+#include "server/observer.h"
 #include "tests/lib/live_gss.h"
 
 #define USUAL "rw,insecure,sec=sys:krb5:krb5i:krb5p"
@@ -502,6 +504,51 @@ another_users_call_is_another_call(void **state)
     live_gss_end(&bob);
 }
 
+/* A file has these bytes somewhere. */
+static bool
+has_bytes(struct live *srv, const char *path, const void *bytes, size_t len)
+{
+    uint8_t *content = live_keep(srv, LARGE);
+    FILE *file = fopen(path, "r");
+    size_t size;
+
+    assert_non_null(file);
+    size = fread(content, 1, LARGE, file);
+    fclose(file);
+    return memmem(content, size, bytes, len) != NULL;
+}
+
+static void
+who_looks_on_sees_in_the_clear_what_is_encrypted(void **state)
+{
+    struct live *srv = live_start_kerberos(*state, &usual);
+    char capture[] = "/tmp/ringnfs-capture-XXXXXX", journal[] = "/tmp/ringnfs-journal-XXXXXX", error[256];
+    struct observer *observer = server_observer(srv->server);
+    struct live_gss gss;
+    uint64_t lost;
+    nfs_fh3 file;
+
+    close(mkstemp(capture));
+    close(mkstemp(journal));
+    live_gss_begin(srv, &srv->conn, &gss, "alice", PRIVACY);
+    srv->security = &gss.security;
+    assert_int_equal(observer_capture_open(observer, capture, error, sizeof(error)), 0);
+    assert_int_equal(observer_journal_open(observer, journal, true, error, sizeof(error)), 0);
+    file = live_put(srv, "file", "for nobody's eyes", 17);
+    live_assert_content(srv, &file, "for nobody's eyes", 17);
+    assert_int_equal(observer_capture_close(observer, &lost, error, sizeof(error)), 0);
+    assert_int_equal(observer_journal_close(observer, &lost, error, sizeof(error)), 0);
+    srv->security = NULL;
+    live_gss_end(&gss);
+    assert_true(has_bytes(srv, capture, "for nobody's eyes", 17));
+    assert_true(has_bytes(srv, capture, "\0\0\0\5krb5p\0\0\0\0\0\3\350", 16));   /* AUTH_SYS of user 1000 */
+    assert_true(has_bytes(srv, journal, "\"flavor\":\"krb5p\",\"uid\":1000", 27));
+    assert_true(has_bytes(srv, journal, "666f72206e6f626f647927732065796573", 34));
+    assert_false(has_bytes(srv, journal, "\"raw\"", 5));
+    unlink(capture);
+    unlink(journal);
+}
+
 int
 main(void)
 {
@@ -524,6 +571,7 @@ main(void)
         cmocka_unit_test(a_number_beyond_the_last_one_ends_the_context),
         cmocka_unit_test(a_call_that_is_sent_again_under_a_new_number_or_context_is_done_once),
         cmocka_unit_test(another_users_call_is_another_call),
+        cmocka_unit_test(who_looks_on_sees_in_the_clear_what_is_encrypted),
     };
     int status;
 

@@ -45,9 +45,10 @@ static void
 each_command_answers(void **state)
 {
     struct ctl_rig *rig = *state;
-    char file[PATH_MAX + 32];
+    char file[PATH_MAX + 32], made[PATH_MAX + 64];
 
     ctl_write_exports(rig, file, "memory:/more *(ro)\n");
+    snprintf(made, sizeof(made), "%s-made", file);
     ctl_must(rig, ctl_command(rig, "status", NULL));
     ctl_must(rig, ctl_command(rig, "stats", NULL));
     ctl_must(rig, ctl_command(rig, "show", NULL));
@@ -66,7 +67,12 @@ each_command_answers(void **state)
     ctl_must(rig, ctl_command(rig, "pause", NULL));
     ctl_must(rig, ctl_command(rig, "resume", NULL));
     ctl_must(rig, ctl_command(rig, "crash", NULL));
-    assert_int_equal(control_commands_rows, 17);
+    ctl_must(rig, ctl_command(rig, "journal open", "file", made, "data", "whole", NULL));
+    ctl_must(rig, ctl_command(rig, "journal close", NULL));
+    ctl_must(rig, ctl_command(rig, "capture open", "file", made, NULL));
+    ctl_must(rig, ctl_command(rig, "capture close", NULL));
+    assert_int_equal(unlink(made), 0);
+    assert_int_equal(control_commands_rows, 21);
 }
 
 static void

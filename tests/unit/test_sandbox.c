@@ -71,6 +71,7 @@ assert_held_in_all_roles(int (*attempt)(void))
 {
     assert_held(SANDBOX_CALLS, attempt);
     assert_held(SANDBOX_LOOKUP, attempt);
+    assert_held(SANDBOX_WRITER, attempt);
     assert_held(SANDBOX_OPERATOR, attempt);
 }
 
@@ -169,6 +170,7 @@ who_acts_for_callers_makes_no_sockets_rings_or_code(void **state)
 {
     (void)state;
     assert_held(SANDBOX_CALLS, reach_beyond_the_calls);
+    assert_held(SANDBOX_WRITER, reach_beyond_the_calls);
 }
 
 static int
@@ -192,6 +194,7 @@ who_acts_for_callers_finds_no_file_by_path(void **state)
         skip();
     }
     assert_held(SANDBOX_CALLS, read_files_by_path);
+    assert_held(SANDBOX_WRITER, read_files_by_path);
 }
 
 static int
