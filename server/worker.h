@@ -84,6 +84,12 @@ struct worker {
  */
 int worker_new(struct worker_shared *shared, struct exports *set, struct worker **worker);
 
+/*
+ * What op->memory is for data that goes past the page cache by way of this buffer, which is registered if it has been used
+ * before. The worker's thread.
+ */
+uint32_t worker_memory(struct worker *worker, struct buf *buf);
+
 /* How the worker acts for callers, and "uring" or "pool". */
 enum cred_mode worker_cred_mode(const struct worker *worker);
 const char *worker_engine_name(const struct worker *worker);
