@@ -133,6 +133,7 @@ set_up(struct worker *worker)
         .type = engine_type(shared->settings->engine),
         .ring_entries = shared->settings->ring_entries,
         .poll_ms = shared->settings->sqpoll,
+        .register_max = shared->register_max,
         .pool = shared->pool,
     };
     const struct transport_config transport = {

@@ -50,6 +50,7 @@ struct worker_shared {
     struct groups *groups;              /* which groups users are in */
     struct rate *rate;                  /* what clients owe, of exports that have limits */
     struct delay_budget delay_budget;
+    uint64_t register_max;              /* bytes of buffers that a worker registers; 0: no bound */
     struct pool *pool;                  /* threads that may block */
     struct pool *paths;                 /* likewise, and find files by path */
     const struct sandbox *sandbox;      /* NULL: none */

@@ -25,6 +25,7 @@ struct engine_config {
     enum engine_type type;              /* AUTO: a ring where the kernel gives one */
     unsigned ring_entries;              /* submissions that fit at once */
     unsigned poll_ms;                   /* a thread of the kernel takes them, and looks for so long; 0: there is none */
+    uint64_t register_max;              /* bytes of memory to register, at most; 0: as much as the kernel lets one */
     struct pool *pool;                  /* shared by all engines of a server; outlives them */
 };
 

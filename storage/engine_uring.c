@@ -52,6 +52,7 @@ struct uring_engine {
     struct personality personalities[PERSONALITIES];
     bool has_room;                      /* there is a table, and one more may fit into it and under the memlock limit */
     struct memory memories[MEMORIES];
+    uint64_t register_max;              /* bytes; 0: no bound */
 };
 
 static struct uring_engine *
@@ -261,6 +262,12 @@ set_slot(struct uring_engine *uring, uint32_t slot, void *data, size_t length)
     return register_in(&uring->ring, IORING_REGISTER_BUFFERS_UPDATE, &update, sizeof(update));
 }
 
+static bool
+is_beyond(const struct uring_engine *uring, size_t length)
+{
+    return uring->register_max > 0 && uring->engine.memory.bytes + length > uring->register_max;
+}
+
 static uint32_t
 uring_register_memory(struct engine *engine, void *data, size_t length)
 {
@@ -271,7 +278,7 @@ uring_register_memory(struct engine *engine, void *data, size_t length)
         return 0;
     while (slot < MEMORIES && uring->memories[slot].data != NULL)
         slot++;
-    if (slot == MEMORIES || set_slot(uring, slot, data, length) < 0) {
+    if (slot == MEMORIES || is_beyond(uring, length) || set_slot(uring, slot, data, length) < 0) {
         uring->has_room = false;        /* asked again once something has gone */
         atomic_fetch_add_explicit(&engine->memory.refused, 1, memory_order_relaxed);
         return 0;
@@ -392,6 +399,7 @@ engine_uring_new(const struct engine_config *config, struct engine **out)
         goto fail_ring;
     uring->engine.polls = (uring->ring.flags & IORING_SETUP_SQPOLL) != 0;
     uring->has_room = make_table(&uring->ring) == 0;
+    uring->register_max = config->register_max;
     err = io_uring_register_eventfd(&uring->ring, uring->engine.wake_fd);
     if (err == 0)
         err = restrict_ring(&uring->ring);

@@ -223,6 +223,30 @@ an_engine_registers_only_so_much_and_more_when_some_has_gone(void **state)
 }
 
 static void
+an_engine_registers_no_more_bytes_than_it_may(void **state)
+{
+    struct rig *rig = *state;
+    struct engine *usual = rig->engine;
+    const struct engine_config config = {
+        .type = disk_engine, .ring_entries = 64, .pool = rig->pool, .register_max = ROOM + LENGTH - 1,
+    };
+    uint8_t *room = map(NULL);
+    uint32_t memory;
+
+    engine_unregister(usual, need_registered(rig, room));
+    assert_int_equal(engine_new(&config, &rig->engine), 0);
+    memory = engine_register(rig->engine, room, ROOM);
+    assert_true(memory != 0);
+    assert_int_equal(engine_register(rig->engine, room, LENGTH), 0);
+    assert_int_equal(engine_memory(rig->engine)->bytes, ROOM);
+    engine_unregister(rig->engine, memory);
+    assert_true(engine_register(rig->engine, room, LENGTH) != 0);
+    engine_free(rig->engine);
+    rig->engine = usual;
+    munmap(room, ROOM);
+}
+
+static void
 little_memory_is_not_worth_registering(void **state)
 {
     struct rig *rig = *state;
@@ -289,6 +313,7 @@ main(void)
         disk_test(memory_that_comes_back_at_the_same_address_is_read_into_itself),
         disk_test(what_is_unregistered_is_held_no_longer),
         disk_test(an_engine_registers_only_so_much_and_more_when_some_has_gone),
+        disk_test(an_engine_registers_no_more_bytes_than_it_may),
         disk_test(little_memory_is_not_worth_registering),
         disk_test(where_the_memlock_limit_refuses_reads_and_writes_go_on_without),
     };
