@@ -26,6 +26,8 @@ struct buf_pool {
     uint64_t kept_bytes;
     uint64_t spare_bytes;               /* the least that was kept since buf_pool_rest() */
     uint64_t lent;                      /* buffers given out */
+    void (*released)(void *context, struct buf *buf);   /* NULL: nobody asks */
+    void *context;
 };
 
 /* Sizes are (4 + quarter) << shift pages: index 0 to 3 are 1 to 4 pages, then 5 6 7 8, 10 12 14 16, ... */
@@ -56,10 +58,19 @@ buf_pool_new(struct buf_budget *budget)
     return pool;
 }
 
+void
+buf_pool_watch(struct buf_pool *pool, void (*released)(void *context, struct buf *buf), void *context)
+{
+    pool->released = released;
+    pool->context = context;
+}
+
 static void
 buf_destroy(struct buf_pool *pool, struct buf *buf)
 {
     atomic_fetch_sub_explicit(&pool->budget->used_bytes, buf->capacity, memory_order_relaxed);
+    if (buf->mark != 0)
+        pool->released(pool->context, buf);
     munmap(buf->data, buf->capacity);
     free(buf);
 }
@@ -142,6 +153,8 @@ buf_create(struct buf_pool *pool, size_t capacity)
     buf->data = data;
     buf->capacity = capacity;
     buf->pool = pool;
+    buf->mark = 0;
+    buf->reused = false;
     return buf;
 }
 
@@ -159,6 +172,7 @@ buf_get(struct buf_pool *pool, size_t size)
         pool->free[index] = buf->next;
         pool->kept_bytes -= buf->capacity;
         pool->spare_bytes = MIN(pool->spare_bytes, pool->kept_bytes);
+        buf->reused = true;
     } else {
         buf = buf_create(pool, capacity);
         if (buf == NULL)

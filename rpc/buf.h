@@ -25,10 +25,15 @@ struct buf {
     uint32_t refs;
     struct buf *next;                   /* the holder's; buf.c's while it is free */
     struct buf_pool *pool;
+    uint32_t mark;                      /* the owner's of the pool, as long as the memory is the same; 0 at first */
+    bool reused;                        /* was given back before, so it will most likely come again */
 };
 
 /* Returns NULL when memory is short. The budget outlives the pool. */
 struct buf_pool *buf_pool_new(struct buf_budget *budget);
+
+/* From now on released(context, buf) is called before the memory of a buffer that has a mark goes back to the system. */
+void buf_pool_watch(struct buf_pool *pool, void (*released)(void *context, struct buf *buf), void *context);
 
 /* Give back to the system what has been kept since the last time this was called, and was never needed meanwhile. */
 void buf_pool_rest(struct buf_pool *pool);

@@ -169,7 +169,7 @@ control_stats(struct server *server, const char *const *texts, json_t **result, 
     (void)error;
     (void)error_size;
     server_stats(server, &stats);
-    *result = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:{s:I, s:I, s:I},"
+    *result = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:{s:I, s:I, s:I, s:I, s:I},"
                         "s:{s:I, s:I}, s:I, s:I, s:I}",
                         "rpc", pack_rpc(&stats), "nfs3", pack_procedures(&stats, nfs3_proc, NFS3_STATS_NFS),
                         "nfsacl", pack_procedures(&stats, nfsacl_proc, NFS3_STATS_NFSACL),
@@ -178,7 +178,8 @@ control_stats(struct server *server, const char *const *texts, json_t **result, 
                         "flushes", "flushes", number(stats.flushes), "calls_served", number(stats.flushed_calls),
                         "limits", "delayed", number(stats.delayed), "refused", number(stats.delay_refused),
                         "buffers", "bytes", number(stats.buffer_bytes), "max_bytes", number(stats.buffer_bytes_max),
-                        "call_bytes", number(stats.call_bytes),
+                        "call_bytes", number(stats.call_bytes), "registered_bytes", number(stats.registered_bytes),
+                        "register_refused", number(stats.register_refused),
                         "log", "lost", number(stats.log_lost), "left_out", number(stats.log_left_out),
                         "mounts", number(stats.mounts), "unknown_errors", number(stats.unknown_errors),
                         "disk_errors", number(stats.disk_errors));

@@ -34,6 +34,8 @@ read_space(struct nfs3_call *call, uint32_t length)
     if (call->data == NULL)
         return NULL;
     call->op.u.read.room = length + around;
+    if (around > 0)
+        call->op.memory = worker_memory(call->rpc.transport->context, call->data);
     return call->data->data;
 }
 
@@ -64,6 +66,7 @@ nfs3_read_begin(struct nfs3_call *call)
     uint8_t *data;
 
     op->u.read.room = length;
+    op->memory = 0;
     data = read_space(call, length);
     if (data == NULL)
         return -ENOMEM;
@@ -164,6 +167,7 @@ write_data(struct nfs3_call *call, uint64_t offset, uint32_t length)
     call->data = buf_get_spare(call->rpc.transport->buffers, (size_t)before + length);
     if (call->data == NULL)
         return data;
+    call->op.memory = worker_memory(call->rpc.transport->context, call->data);
     memcpy(call->data->data + before, data, length);
     return call->data->data + before;
 }
@@ -181,6 +185,7 @@ nfs3_write_begin(struct nfs3_call *call)
     call->verifier = atomic_load(&call->export->store->write_verifier);
     op->u.write.offset = args->offset;
     op->u.write.length = MIN(args->count, nfs3_wtmax(call));
+    op->memory = 0;
     op->u.write.data = write_data(call, args->offset, op->u.write.length);
     op->u.write.io = call->rights->io;
     op->u.write.stable = call->rights->async ? STORE_UNSTABLE : asked_stability(args->stable);

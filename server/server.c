@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "server/cpus.h"
@@ -184,6 +185,17 @@ set_up_shared(struct server *server)
     return 0;
 }
 
+/* Rings count against the same limit, those of this user's other servers, too: half of it is left to them. */
+static uint64_t
+register_max(unsigned workers)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+        return 0;
+    return MAX(limit.rlim_cur / 2 / workers, 1);
+}
+
 static int
 start_workers(struct server *server, unsigned count, char *error, size_t error_size)
 {
@@ -192,6 +204,7 @@ start_workers(struct server *server, unsigned count, char *error, size_t error_s
     server->workers = calloc(count, sizeof(server->workers[0]));
     if (server->workers == NULL)
         return server_explain(-ENOMEM, "workers", error, error_size);
+    server->shared.register_max = register_max(count);
     for (; server->nworkers < count; server->nworkers++) {
         err = worker_new(&server->shared, server->exports, &server->workers[server->nworkers]);
         if (err < 0)

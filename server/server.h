@@ -91,6 +91,8 @@ struct server_stats {
     uint64_t flushes, flushed_calls;    /* of the exports that are served now: flushes, and the calls they served */
     uint64_t buffer_bytes, buffer_bytes_max;
     uint64_t call_bytes;                /* of buffer_bytes: for calls; what there were at most at once is kept */
+    uint64_t registered_bytes;          /* of buffer_bytes: the kernel holds their pages, for I/O past the page cache */
+    uint64_t register_refused;          /* how often it would not take more */
     size_t mounts;                      /* entries of the MOUNT list */
     uint64_t log_lost, log_left_out;    /* lines: that could not be written, that were too many */
 };

@@ -66,6 +66,8 @@ add_worker(struct server_stats *stats, const struct worker *worker)
     add(&stats->unknown_errors, &worker->stats.unknown_errors);
     add(&stats->delayed, &worker->stats.delayed);
     add(&stats->delay_refused, &worker->stats.delay_refused);
+    add(&stats->registered_bytes, &engine_memory(worker->engine)->bytes);
+    add(&stats->register_refused, &engine_memory(worker->engine)->refused);
     for (unsigned proc = 0; proc < NFS3_STATS_PROCS; proc++)
         for (unsigned place = 0; place < NFS3_STATS_PLACES; place++)
             add(&stats->nfs3[proc][place], &worker->stats.nfs3.replies[proc][place]);

@@ -116,6 +116,15 @@ engine_type(enum setting_engine setting)
     return setting == SETTING_ENGINE_URING ? ENGINE_URING : setting == SETTING_ENGINE_POOL ? ENGINE_POOL : ENGINE_AUTO;
 }
 
+/* Its memory goes back to the system. */
+static void
+buf_released(void *context, struct buf *buf)
+{
+    struct worker *worker = context;
+
+    engine_unregister(worker->engine, buf->mark);
+}
+
 static int
 set_up(struct worker *worker)
 {
@@ -124,6 +133,7 @@ set_up(struct worker *worker)
         .type = engine_type(shared->settings->engine),
         .ring_entries = shared->settings->ring_entries,
         .poll_ms = shared->settings->sqpoll,
+        .register_max = shared->register_max,
         .pool = shared->pool,
     };
     const struct transport_config transport = {
@@ -148,6 +158,7 @@ set_up(struct worker *worker)
     err = transport_new(&transport, &worker->transport);
     if (err < 0)
         return err;
+    buf_pool_watch(worker->transport->buffers, buf_released, worker);
     loop_watch(worker->transport->loop, &worker->private->engine_watch, engine_fd(worker->engine), EV_READ, engine_ready);
     loop_timer_start(worker->transport->loop, &worker->private->log_timer, LOG_WINDOW_MS, log_timer_fired);
     delay_queue_init(&worker->delays, worker->transport->loop, shared->rate, &shared->delay_budget);
@@ -264,6 +275,14 @@ worker_free(struct worker *worker)
         return;
     pthread_join(worker->private->thread, NULL);
     worker_delete(worker);
+}
+
+uint32_t
+worker_memory(struct worker *worker, struct buf *buf)
+{
+    if (buf->mark == 0 && buf->reused)
+        buf->mark = engine_register(worker->engine, buf->data, buf->capacity);
+    return buf->mark;
 }
 
 enum cred_mode

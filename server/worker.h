@@ -50,6 +50,7 @@ struct worker_shared {
     struct groups *groups;              /* which groups users are in */
     struct rate *rate;                  /* what clients owe, of exports that have limits */
     struct delay_budget delay_budget;
+    uint64_t register_max;              /* bytes of buffers that a worker registers; 0: no bound */
     struct pool *pool;                  /* threads that may block */
     struct pool *paths;                 /* likewise, and find files by path */
     const struct sandbox *sandbox;      /* NULL: none */
@@ -83,6 +84,12 @@ struct worker {
  * -errno.
  */
 int worker_new(struct worker_shared *shared, struct exports *set, struct worker **worker);
+
+/*
+ * What op->memory is for data that goes past the page cache by way of this buffer, which is registered if it has been used
+ * before. The worker's thread.
+ */
+uint32_t worker_memory(struct worker *worker, struct buf *buf);
 
 /* How the worker acts for callers, and "uring" or "pool". */
 enum cred_mode worker_cred_mode(const struct worker *worker);

@@ -79,6 +79,24 @@ engine_pending(const struct engine *engine)
     return engine->pending;
 }
 
+uint32_t
+engine_register(struct engine *engine, void *data, size_t length)
+{
+    return engine->kind->register_memory == NULL ? 0 : engine->kind->register_memory(engine, data, length);
+}
+
+void
+engine_unregister(struct engine *engine, uint32_t memory)
+{
+    engine->kind->unregister_memory(engine, memory);
+}
+
+const struct engine_memory *
+engine_memory(const struct engine *engine)
+{
+    return &engine->memory;
+}
+
 void
 engine_abandon(struct engine *engine)
 {

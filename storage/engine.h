@@ -25,6 +25,7 @@ struct engine_config {
     enum engine_type type;              /* AUTO: a ring where the kernel gives one */
     unsigned ring_entries;              /* submissions that fit at once */
     unsigned poll_ms;                   /* a thread of the kernel takes them, and looks for so long; 0: there is none */
+    uint64_t register_max;              /* bytes of memory to register, at most; 0: as much as the kernel lets one */
     struct pool *pool;                  /* shared by all engines of a server; outlives them */
 };
 
@@ -51,6 +52,21 @@ void engine_flush(struct engine *engine);
 
 /* Finish what is done: runs steps and op->done. */
 void engine_reap(struct engine *engine);
+
+/*
+ * Have the kernel hold the pages of memory that I/O comes back to, so that it need not look for them each time; they count
+ * against RLIMIT_MEMLOCK. Ops name the memory by the number that is returned (op->memory). 0: it is not worth it, or cannot
+ * be had for now; do without. It must be unregistered before it is given back to the system, while no op uses it: else the
+ * kernel holds pages that nobody has any more.
+ */
+uint32_t engine_register(struct engine *engine, void *data, size_t length);
+void engine_unregister(struct engine *engine, uint32_t memory);
+
+/* What is registered now, and how often there was no room for more. Any thread may read it. */
+struct engine_memory {
+    _Atomic uint64_t bytes, refused;
+};
+const struct engine_memory *engine_memory(const struct engine *engine);
 
 /* How many operations are pending, flushed or not. */
 unsigned engine_pending(const struct engine *engine);

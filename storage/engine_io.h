@@ -14,6 +14,8 @@ struct engine_kind {
     void (*flush)(struct engine *engine);
     void (*reap)(struct engine *engine);
     void (*free)(struct engine *engine);
+    uint32_t (*register_memory)(struct engine *engine, void *data, size_t length);     /* NULL: there is no such thing */
+    void (*unregister_memory)(struct engine *engine, uint32_t memory);
 };
 
 /* The common part; each kind embeds it first. */
@@ -26,6 +28,7 @@ struct engine {
     struct pool_work *first, *last;     /* the next hand-off to the pool */
     unsigned batch;
     uint64_t round;
+    struct engine_memory memory;
     struct store_op *_Atomic finished;  /* by other threads, newest first */
     _Atomic unsigned giving;            /* other threads that are about to touch this engine */
     _Atomic bool abandoned;             /* what waits for a thread is not done any more */

@@ -8,19 +8,26 @@
  *
  * With poll_ms a thread of the kernel takes submissions as they come (IORING_SETUP_SQPOLL). Handing over is a store to
  * memory then, and a system call only when that thread has gone to sleep; but what was handed over may not be taken yet.
+ *
+ * Memory that I/O comes back to may be registered: the kernel holds its pages, and an O_DIRECT request need not look for
+ * them. An entry names a slot, never an address, so what has been at an address before cannot be taken for what is there.
  */
 #include <errno.h>
 #include <liburing.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "storage/engine_io.h"
 
 #define PERSONALITIES 16
 #define PERSONALITY_GROUPS 32
+#define MEMORIES 64                     /* of an engine, registered at once */
+#define MEMORY_MIN (64u << 10)          /* bytes; below, finding the pages each time costs next to nothing */
 
 struct personality {
     int id;                             /* of the ring; 0: unused */
@@ -31,18 +38,34 @@ struct personality {
     gid_t groups[PERSONALITY_GROUPS];
 };
 
+/* Memory that a slot of the ring's table of buffers stands for. */
+struct memory {
+    uint8_t *data;                      /* NULL: the slot is free */
+    size_t length;
+};
+
 struct uring_engine {
     struct engine engine;               /* first */
     struct io_uring ring;
     unsigned in_ring;                   /* submitted or about to be, not reaped */
     uint64_t clock;
     struct personality personalities[PERSONALITIES];
+    bool has_room;                      /* there is a table, and one more may fit into it and under the memlock limit */
+    struct memory memories[MEMORIES];
+    uint64_t register_max;              /* bytes; 0: no bound */
 };
 
 static struct uring_engine *
 uring_of(struct engine *engine)
 {
     return (struct uring_engine *)engine;
+}
+
+/* Some builds of liburing 2.3 lack functions for some of what is registered here. */
+static int
+register_in(struct io_uring *ring, unsigned what, void *arg, unsigned n)
+{
+    return syscall(SYS_io_uring_register, ring->ring_fd, what, arg, n) < 0 ? -errno : 0;
 }
 
 static bool
@@ -121,6 +144,22 @@ get_entry(struct uring_engine *uring)
     return sqe;
 }
 
+/* Where all of the I/O is in the registered memory that op names, say so: opcode is the one for that. */
+static void
+use_registered(const struct uring_engine *uring, const struct store_op *op, struct io_uring_sqe *sqe, uint8_t opcode)
+{
+    const uint8_t *data = op->io.data;
+    const struct memory *memory;
+
+    if (op->memory == 0)
+        return;
+    memory = &uring->memories[op->memory - 1];
+    if (memory->data == NULL || data < memory->data || data + op->io.length > memory->data + memory->length)
+        return;
+    sqe->opcode = opcode;
+    sqe->buf_index = (uint16_t)(op->memory - 1);
+}
+
 static void
 uring_start(struct engine *engine, struct store_op *op)
 {
@@ -138,10 +177,12 @@ uring_start(struct engine *engine, struct store_op *op)
     switch (op->io.what) {
     case IO_READ:
         io_uring_prep_read(sqe, op->io.fd, op->io.data, (unsigned)op->io.length, op->io.offset);
+        use_registered(uring, op, sqe, IORING_OP_READ_FIXED);
         sqe->rw_flags = op->io.flags;
         break;
     case IO_WRITE:
         io_uring_prep_write(sqe, op->io.fd, op->io.data, (unsigned)op->io.length, op->io.offset);
+        use_registered(uring, op, sqe, IORING_OP_WRITE_FIXED);
         sqe->rw_flags = op->io.flags;
         sqe->personality = (uint16_t)personality;
         break;
@@ -205,6 +246,62 @@ uring_reap(struct engine *engine)
     } while (taken > 0 || has_deferred(uring));
 }
 
+/* Let a slot of the ring's table stand for this memory, or for none. Returns 0 or -errno. */
+static int
+set_slot(struct uring_engine *uring, uint32_t slot, void *data, size_t length)
+{
+    struct iovec range = { .iov_base = data, .iov_len = length };
+    uint64_t tag = 0;
+    struct io_uring_rsrc_update2 update = {
+        .offset = slot,
+        .data = (uintptr_t)&range,
+        .tags = (uintptr_t)&tag,
+        .nr = 1,
+    };
+
+    return register_in(&uring->ring, IORING_REGISTER_BUFFERS_UPDATE, &update, sizeof(update));
+}
+
+static bool
+is_beyond(const struct uring_engine *uring, size_t length)
+{
+    return uring->register_max > 0 && uring->engine.memory.bytes + length > uring->register_max;
+}
+
+static uint32_t
+uring_register_memory(struct engine *engine, void *data, size_t length)
+{
+    struct uring_engine *uring = uring_of(engine);
+    uint32_t slot = 0;
+
+    if (!uring->has_room || length < MEMORY_MIN)
+        return 0;
+    while (slot < MEMORIES && uring->memories[slot].data != NULL)
+        slot++;
+    if (slot == MEMORIES || is_beyond(uring, length) || set_slot(uring, slot, data, length) < 0) {
+        uring->has_room = false;        /* asked again once something has gone */
+        atomic_fetch_add_explicit(&engine->memory.refused, 1, memory_order_relaxed);
+        return 0;
+    }
+    uring->memories[slot] = (struct memory){ .data = data, .length = length };
+    atomic_fetch_add_explicit(&engine->memory.bytes, length, memory_order_relaxed);
+    return slot + 1;
+}
+
+/* Where the kernel lacks the memory to forget, the slot is lost until the ring ends: no op will name it again. */
+static void
+uring_unregister_memory(struct engine *engine, uint32_t number)
+{
+    struct uring_engine *uring = uring_of(engine);
+    struct memory *memory = &uring->memories[number - 1];
+
+    if (set_slot(uring, number - 1, NULL, 0) < 0)
+        return;
+    atomic_fetch_sub_explicit(&engine->memory.bytes, memory->length, memory_order_relaxed);
+    *memory = (struct memory){ .data = NULL };
+    uring->has_room = true;
+}
+
 static void
 uring_free(struct engine *engine)
 {
@@ -221,14 +318,9 @@ static const struct engine_kind engine_uring_kind = {
     .flush = uring_flush,
     .reap = uring_reap,
     .free = uring_free,
+    .register_memory = uring_register_memory,
+    .unregister_memory = uring_unregister_memory,
 };
-
-/* Some builds of liburing 2.3 lack the functions for the two things that are registered here. */
-static int
-register_in(struct io_uring *ring, unsigned what, void *arg, unsigned n)
-{
-    return syscall(SYS_io_uring_register, ring->ring_fd, what, arg, n) < 0 ? -errno : 0;
-}
 
 /*
  * What this engine asks of its rings is all that they will ever do: io_uring does not pass the filters for system calls
@@ -237,8 +329,12 @@ register_in(struct io_uring *ring, unsigned what, void *arg, unsigned n)
 static int
 restrict_ring(struct io_uring *ring)
 {
-    static const uint8_t entries[] = { IORING_OP_READ, IORING_OP_WRITE, IORING_OP_FSYNC };
-    static const uint8_t registrations[] = { IORING_REGISTER_PERSONALITY, IORING_UNREGISTER_PERSONALITY };
+    static const uint8_t entries[] = {
+        IORING_OP_READ, IORING_OP_READ_FIXED, IORING_OP_WRITE, IORING_OP_WRITE_FIXED, IORING_OP_FSYNC,
+    };
+    static const uint8_t registrations[] = {
+        IORING_REGISTER_PERSONALITY, IORING_UNREGISTER_PERSONALITY, IORING_REGISTER_BUFFERS_UPDATE,
+    };
     struct io_uring_restriction restrictions[sizeof(entries) + sizeof(registrations)] = { { 0 } };
     unsigned n = 0;
 
@@ -251,6 +347,15 @@ restrict_ring(struct io_uring *ring)
         restrictions[n].register_op = registrations[i];
     }
     return register_in(ring, IORING_REGISTER_RESTRICTIONS, restrictions, n);
+}
+
+/* Empty; before the restrictions, which allow only changes to it. Linux 5.19. */
+static int
+make_table(struct io_uring *ring)
+{
+    struct io_uring_rsrc_register table = { .nr = MEMORIES, .flags = IORING_RSRC_REGISTER_SPARSE };
+
+    return register_in(ring, IORING_REGISTER_BUFFERS2, &table, sizeof(table));
 }
 
 /*
@@ -293,6 +398,8 @@ engine_uring_new(const struct engine_config *config, struct engine **out)
     if (err < 0)
         goto fail_ring;
     uring->engine.polls = (uring->ring.flags & IORING_SETUP_SQPOLL) != 0;
+    uring->has_room = make_table(&uring->ring) == 0;
+    uring->register_max = config->register_max;
     err = io_uring_register_eventfd(&uring->ring, uring->engine.wake_fd);
     if (err == 0)
         err = restrict_ring(&uring->ring);

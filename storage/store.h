@@ -149,6 +149,7 @@ struct store_op {
     bool sync;                          /* what it changes is on disk before it is done (exports(5) sync) */
     bool prompt;                        /* its flush begins at once, not with those that arrive together (no_wdelay) */
     void (*done)(struct store_op *op);  /* only after STORE_PENDING */
+    uint32_t memory;                    /* READ and WRITE: the data lies in what engine_register() gave this number; 0: none */
     const char *name;                   /* LOOKUP, the creating and the removing calls, RENAME's source, LINK's new name */
     size_t name_len;
     union {

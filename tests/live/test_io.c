@@ -11,6 +11,8 @@
 #define PIECE_MAX (150u << 10)
 #define STEPS 250
 #define UDP_PIECE 8000
+#define SMALL_MEMORY (16u << 20)
+#define SIZE_ROUNDS 200
 
 static const char *const ways[] = { "auto", "buffered", "dontcache", "direct" };
 #define WAYS (sizeof(ways) / sizeof(ways[0]))
@@ -129,6 +131,48 @@ programs_of_this_machine_and_direct_clients_see_each_other(void **state)
 }
 
 static void
+keep_little(struct settings *settings)
+{
+    settings->max_memory = SMALL_MEMORY;
+}
+
+/*
+ * Sizes come again, so buffers are registered; together they are more than is kept, so some go back to the system all the
+ * time, and others come in their place.
+ */
+static void
+what_goes_past_the_cache_uses_registered_buffers_until_their_memory_goes(void **state)
+{
+    static const struct live_config ring = { "disk+auto", LIVE_DISK, SETTING_ENGINE_AUTO, 1 };
+    const struct live_options options = { .export_options = USUAL ",io=direct", .tune = keep_little };
+    struct live *srv = *state;
+    uint8_t *data = live_keep(srv, FILE_MAX);
+    bool registered = false;
+    nfs_fh3 file;
+
+    if (srv->config->store != LIVE_DISK)                /* once is enough */
+        skip();
+    srv = live_start(&ring, &options);
+    file = live_put(srv, "file", "", 0);
+    for (unsigned i = 0; i < SIZE_ROUNDS; i++) {
+        uint32_t length = FILE_MAX / 16 * (2 + i / 3 % 15), offset = i * 1000;
+        struct server_stats stats;
+
+        memset(data, (int)i + 1, length);
+        assert_int_equal(live_write(srv, &file, offset, data, length, UNSTABLE)->status, NFS3_OK);
+        assert_memory_equal(live_read(srv, &file, offset, length)->READ3res_u.resok.data.data_val, data, length);
+        server_stats(srv->server, &stats);
+        registered = registered || stats.registered_bytes > 0;
+        assert_true(stats.registered_bytes <= stats.buffer_bytes);
+    }
+    live_stop(srv);
+    if (!registered) {
+        print_message("left out: no ring here, no direct I/O, or no memory may be locked\n");
+        skip();
+    }
+}
+
+static void
 datagrams_go_by_each_way(void **state)
 {
     struct live *srv = *state;
@@ -171,6 +215,7 @@ main(void)
         cmocka_unit_test(ranges_of_any_kind_are_written_and_read_by_each_way),
         cmocka_unit_test(two_exports_of_one_directory_may_go_different_ways),
         cmocka_unit_test(programs_of_this_machine_and_direct_clients_see_each_other),
+        cmocka_unit_test(what_goes_past_the_cache_uses_registered_buffers_until_their_memory_goes),
         cmocka_unit_test(datagrams_go_by_each_way),
         cmocka_unit_test(what_needs_no_bytes_and_what_is_refused_is_as_ever),
     };

@@ -332,6 +332,8 @@ assert_ring_is_restricted(unsigned poll_ms)
     }
     assert_int_equal(register_in(ring, IORING_REGISTER_RESTRICTIONS, NULL, 0), -EACCES);
     assert_int_equal(register_in(ring, IORING_REGISTER_FILES, NULL, 0), -EACCES);
+    assert_int_equal(register_in(ring, IORING_REGISTER_BUFFERS2, NULL, 0), -EACCES);   /* slots change, the table does not */
+    assert_int_equal(register_in(ring, IORING_UNREGISTER_BUFFERS, NULL, 0), -EACCES);
     engine_free(engine);
 }
 
