@@ -325,8 +325,8 @@ assert_ring_is_restricted(unsigned poll_ms)
 
         io_uring_prep_openat(sqe, AT_FDCWD, "/etc/passwd", O_RDONLY, 0);
         sqe->opcode = forbidden[i];
-        assert_int_equal(io_uring_submit_and_wait(ring, 1), 1);
-        assert_int_equal(io_uring_peek_cqe(ring, &cqe), 0);
+        assert_true(io_uring_submit(ring) >= 1);         /* a polled ring counts what has not been taken yet, too */
+        assert_int_equal(io_uring_wait_cqe(ring, &cqe), 0);
         assert_int_equal(cqe->res, -EACCES);
         io_uring_cqe_seen(ring, cqe);
     }
