@@ -18,6 +18,7 @@ SPREAD_MAX = 0.15                       # rounds that differ by more of their me
 OTHERS_MAX = 0.10                       # so is a round in which others used more of a core
 CLIENT_FULL = 0.95                      # of a core: nfsload was the limit, not the server
 BACKGROUND_LEAD_S = 1.5                 # until a second nfsload has its files and is at work
+OTHER_CLIENT = "127.0.0.2"               # whom the server takes for somebody else
 RUN_MAX_S = 300
 
 
@@ -209,6 +210,8 @@ class Bench:
             yield
             return
         words = [*row.background.split(), "--seconds", str(RUN_MAX_S)]
+        if not row.far:
+            words += ["--from", OTHER_CLIENT]
         with tempfile.TemporaryFile() as said:
             process = subprocess.Popen(self.nfsload(server, words, link if row.far else None), stdout=said, stderr=said,
                                        preexec_fn=servers.pinned(self.client_cores))

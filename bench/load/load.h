@@ -47,6 +47,7 @@ struct slot {
     bool verify;                        /* READ: the payload is compared with content */
     int step, tries;
     uint64_t sent_ns, first_ns;
+    uint64_t asleep_until;
 
     /* The task in progress. */
     uint64_t task;
@@ -110,13 +111,14 @@ struct workload {
 
 /* What the command line says. */
 struct options {
-    const char *host, *path, *workload;
+    const char *host, *from, *path, *workload;
     int nfs_port, mount_port;
     bool udp, verify, json, busy, trunc, keep, sparse;
     uint32_t conns, depth, bs, files, uid, gid, dircount, sample;
     uint32_t gids[16], ngids;
     uint64_t size, count, seed;
     double seconds, warmup;
+    uint32_t pause_ms;
     int pids[256], npids;
     int cores[256], ncores;
 };
@@ -147,6 +149,8 @@ struct load {
     uint64_t now, start, last_progress;
     bool measuring, draining;
     uint64_t next_task, task_limit, task_done, outstanding;
+    struct slot **asleep;               /* a ring of all slots: those that pause, in the order in which they go on */
+    size_t first_asleep, nasleep;
     const struct workload *wl;
     uint32_t rtmax, wtmax;
     uint64_t rng, reads;
@@ -197,6 +201,7 @@ void readable(struct conn *c);
 void retransmit(void);
 
 /* engine.c */
+void sleep_slot(struct slot *s, uint64_t until);                                /* by load.now, after those that sleep */
 void connect_all(void);
 void run(const struct workload *wl);
 void run_tasks(const struct workload *wl, uint64_t limit);                      /* to their end, unmeasured */

@@ -40,12 +40,14 @@ static const struct row {
     const char *help;
 } rows[] = {
     { "host", "A", TEXT, &options.host, 0, 0, "server address, IPv4 (127.0.0.1)" },
+    { "from", "A", TEXT, &options.from, 0, 0, "own address, as the server sees it (any)" },
     { "path", "P", TEXT, &options.path, 0, 0, "exported path to mount (/)" },
     { "nfs-port", "N", NUMBER, &options.nfs_port, 1, 65535, "port of NFS; else rpcbind is asked" },
     { "mount-port", "N", NUMBER, &options.mount_port, 1, 65535, "port of MOUNT; else rpcbind is asked" },
     { "proto", "P", PROTO, &options.udp, 0, 0, "tcp or udp (tcp)" },
     { "conns", "N", NUMBER, &options.conns, 1, 16384, "connections (1)" },
     { "depth", "N", NUMBER, &options.depth, 1, 1u << SLOT_BITS, "calls outstanding on each (16)" },
+    { "pause", "MS", NUMBER, &options.pause_ms, 0, 60000, "time between two tasks of each outstanding call (0)" },
     { "seconds", "S", SECONDS, &options.seconds, 0, 0, "length of the measurement (3)" },
     { "warmup", "S", SECONDS, &options.warmup, 0, 0, "time before it (0.3)" },
     { "count", "N", SIZE, &options.count, 1, UINT64_MAX, "run this many tasks instead of a time" },

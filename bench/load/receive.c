@@ -31,6 +31,16 @@ finish_task(struct slot *s)
         stats.tasks++;
 }
 
+/* The next task, at once or after a pause. */
+static void
+go_on(struct slot *s)
+{
+    if (options.pause_ms == 0 || s->step != 0 || load.draining)
+        start_tasks(s);
+    else
+        sleep_slot(s, load.now + options.pause_ms * 1000000ull);
+}
+
 static void
 complete(struct slot *s, struct reply *r)
 {
@@ -47,7 +57,7 @@ complete(struct slot *s, struct reply *r)
         stats.compared += s->proc == P_READ && s->verify;
         load.wl->done(s, r);
     }
-    start_tasks(s);
+    go_on(s);
 }
 
 static void
@@ -57,7 +67,7 @@ abandon(struct slot *s)
     load.outstanding--;
     stats.rpc_err++;
     finish_task(s);
-    start_tasks(s);
+    go_on(s);
 }
 
 static struct slot *

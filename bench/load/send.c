@@ -13,9 +13,8 @@
 #define RESERVED_MAX 128                /* with more connections than this, take any port */
 
 static bool
-bind_reserved(int fd)
+bind_reserved(int fd, struct sockaddr_in sa)
 {
-    struct sockaddr_in sa = { .sin_family = AF_INET };
     int i, start = 640 + (int)(rnd() % 380);
 
     for (i = 0; i < 380; i++) {
@@ -35,17 +34,21 @@ dial(int port, bool udp)
         .sin_family = AF_INET,
         .sin_port = htons((uint16_t)port),
     };
+    struct sockaddr_in own = { .sin_family = AF_INET };
     struct timeval stall = { .tv_sec = STALL_S };
     int fd, one = 1, big = 4 << 20, tries;
 
     if (inet_pton(AF_INET, options.host, &sa.sin_addr) != 1)
         die("%s is not an IPv4 address", options.host);
+    if (options.from != NULL && inet_pton(AF_INET, options.from, &own.sin_addr) != 1)
+        die("%s is not an IPv4 address", options.from);
     for (tries = 0; tries < 20; tries++) {
         fd = socket(AF_INET, udp ? SOCK_DGRAM : SOCK_STREAM, 0);
         if (fd < 0)
             die("socket: %s", strerror(errno));
-        if (options.conns <= RESERVED_MAX)
-            bind_reserved(fd);
+        if ((options.conns > RESERVED_MAX || !bind_reserved(fd, own)) && options.from != NULL &&
+            bind(fd, (struct sockaddr *)&own, sizeof(own)) < 0)
+            die("%s: %s", options.from, strerror(errno));
         if (udp)
             setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &big, sizeof(big));
         else
