@@ -31,6 +31,7 @@
 #define TURN_CALLS 256                      /* cut from one connection before others have their turn ... */
 #define TURN_LEAST 8                        /* ... and when many others wait for theirs */
 #define TURN_READS 8
+#define SHARED_BYTES ((size_t)256 << 10)    /* sent at once while other clients have calls: the rest in the next round */
 #define TURN_LOOKS 4                        /* after so many calls: whether its client's share of the time is used up */
 #define SCARCE_CALLS 16                     /* of one connection while calls are scarce */
 #define MOVED_MIN ((size_t)64 << 10)        /* bytes between two looks at a connection that sits on memory */
@@ -473,7 +474,8 @@ static int
 write_out(struct conn *conn)
 {
     size_t sent;
-    int err = send_queue_write(&conn->out, conn->fd, &sent);
+    size_t most = source_is_among_others(&conn->source) ? SHARED_BYTES : SIZE_MAX;
+    int err = send_queue_write(&conn->out, conn->fd, most, &sent);
 
     stat_add(&conn->source.transport->stats.bytes_out, sent);
     conn->moved_bytes += sent;

@@ -188,9 +188,12 @@ take_off(struct send_queue *queue, size_t n)
         queue->first = 0;
 }
 
-/* Send the stretches in memory that are first in the queue; *total: how many bytes they are. As sendmsg(2). */
+/*
+ * Send the stretches in memory that are first in the queue, as many as begin in the first `most` bytes; *total: how many
+ * bytes they are. As sendmsg(2).
+ */
 static ssize_t
-send_memory(const struct send_queue *queue, int fd, size_t *total)
+send_memory(const struct send_queue *queue, int fd, size_t most, size_t *total)
 {
     struct iovec iov[SEND_IOVS];
     struct msghdr msg = { .msg_iov = iov };
@@ -198,7 +201,7 @@ send_memory(const struct send_queue *queue, int fd, size_t *total)
     const struct send_segment *end = segment + MIN(queue->count, SEND_IOVS);
 
     *total = 0;
-    for (; segment < end && segment->pipe == NULL; segment++) {
+    for (; segment < end && segment->pipe == NULL && *total < most; segment++) {
         iov[msg.msg_iovlen].iov_base = (void *)(uintptr_t)segment->data;
         iov[msg.msg_iovlen].iov_len = segment->len;
         msg.msg_iovlen++;
@@ -219,17 +222,19 @@ send_pipe(const struct send_queue *queue, int fd, size_t *total)
 }
 
 int
-send_queue_write(struct send_queue *queue, int fd, size_t *sent)
+send_queue_write(struct send_queue *queue, int fd, size_t most, size_t *sent)
 {
     size_t total;
     ssize_t n;
 
     *sent = 0;
     while (queue->count > 0) {
+        if (*sent >= most)
+            return -EAGAIN;
         if (queue->segments[queue->first].pipe != NULL)
             n = send_pipe(queue, fd, &total);
         else
-            n = send_memory(queue, fd, &total);
+            n = send_memory(queue, fd, most - *sent, &total);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)

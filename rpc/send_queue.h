@@ -46,10 +46,10 @@ void send_queue_add(struct send_queue *queue, struct call *call);
 void send_queue_trim(struct send_queue *queue, size_t bytes);
 
 /*
- * Send all that the socket takes; *sent: how many bytes have left, failure or not. Returns 0, -EAGAIN when the socket took
- * less than there is, or -errno when the connection is broken.
+ * Send what the socket takes, but no further reply or piece of one once `most` bytes have left; *sent: how many did, failure
+ * or not. Returns 0, -EAGAIN when there is more, or -errno when the connection is broken.
  */
-int send_queue_write(struct send_queue *queue, int fd, size_t *sent);
+int send_queue_write(struct send_queue *queue, int fd, size_t most, size_t *sent);
 
 /* Let go of an empty queue's chunk. No reply may be begun. */
 void send_queue_rest(struct send_queue *queue);

@@ -103,6 +103,8 @@ void source_ready(struct call_source *source);
 bool source_turn_begins(struct call_source *source);
 bool source_turn_is_over(const struct call_source *source);
 void source_turn_ends(struct call_source *source);
+/* Whether other clients have had turns lately. */
+bool source_is_among_others(const struct call_source *source);
 void source_starved(struct call_source *source);
 
 /* call.c: a call with nothing but its transport and source set; NULL when memory is short. */

@@ -138,6 +138,12 @@ source_turn_ends(struct call_source *source)
     turns_end(&source->transport->private->turns);
 }
 
+bool
+source_is_among_others(const struct call_source *source)
+{
+    return turns_are_shared(&source->transport->private->turns);
+}
+
 static void
 starved_fired(struct loop_timer *timer)
 {

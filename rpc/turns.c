@@ -65,6 +65,12 @@ turns_begin(struct turns *turns, const void *client)
 }
 
 bool
+turns_are_shared(const struct turns *turns)
+{
+    return turns->began_ns - turns->shared_ns < TURN_ALONE_MS * MS;
+}
+
+bool
 turns_is_over(const struct turns *turns)
 {
     uint64_t now_ns = turns->now_ns();

@@ -45,6 +45,9 @@ bool turns_is_over(const struct turns *turns);
 
 void turns_end(struct turns *turns);
 
+/* Whether turns of different clients have followed one another lately, as of the last one. */
+bool turns_are_shared(const struct turns *turns);
+
 /* CLOCK_MONOTONIC. */
 uint64_t turns_clock_ns(void);
 

@@ -106,10 +106,12 @@ who_has_been_alone_for_a_while_has_longer_turns_until_another_one_comes(void **s
 
     (void)state;
     begin_shared(&turns);
+    assert_true(turns_are_shared(&turns));
     clock_now_ns += TURN_ALONE_MS * UINT64_C(1000000);
     have_turn(&turns, &clients[1], ALONE_NS - 1);
     have_turn(&turns, &clients[1], 1);
     assert_false(turns_begin(&turns, &clients[1]));
+    assert_false(turns_are_shared(&turns));
     turns_next_round(&turns);
     have_turn(&turns, &clients[0], 1);
     have_turn(&turns, &clients[1], SHARE_NS);
