@@ -387,6 +387,8 @@ start_state(struct server *server, const struct server_config *config, char *err
 
     if (err < 0)
         return config->stateless ? server_explain(err, "the key of handles", error, error_size) : err;
+    if (server->settings.deterministic != 0)
+        state_seed_key(server->state, server->settings.deterministic);
     err = mount_list_new(server->settings.mount_list, server->state, &server->mounts);
     return err < 0 ? server_explain(err, "the MOUNT list", error, error_size) : 0;
 }
