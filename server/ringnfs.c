@@ -259,6 +259,8 @@ ringnfs_start(struct ringnfs *rig)
 
     if (err == 0)
         err = settings_check(&rig->settings, rig->error, sizeof(rig->error));
+    if (err == 0 && rig->driven)
+        err = embed_prepare_driven(rig);
     if (err == 0 && rig->naddresses == 0)
         err = ringnfs_listen_on(rig, "127.0.0.1");
     if (err < 0)
@@ -274,6 +276,7 @@ ringnfs_start(struct ringnfs *rig)
     config.hook = rig->seeing.hook;
     config.hook_context = rig->seeing.hook_context;
     config.keep_calls = rig->seeing.keep_calls;
+    config.driven = rig->driven;
     config.stateless = rig->settings.state_dir == NULL;
     return server_new(&config, &rig->server, rig->error, sizeof(rig->error));
 }

@@ -14,7 +14,8 @@
  * Any number of servers may be in a process; they share nothing. A server works on threads of its own, which take no
  * signals. It installs no signal handlers, writes nothing unless it was told where to, keeps nothing on disk unless
  * state_dir is set, and changes nothing of the process: its threads act as other users (if it is root's), and enter a
- * sandbox (if the setting says so), each for itself. To be driven by a loop of the caller's own is not possible yet.
+ * sandbox (if the setting says so), each for itself. A server of memory: exports may be driven by a loop of the caller's own
+ * in place of that: ringnfs_drive().
  *
  * Threads: calls about one server are for one thread at a time, and that may be any; calls about different servers may run
  * at once. After a fork() a server is its maker's alone: in the child all calls fail with -EPERM and ringnfs_free() does
@@ -94,6 +95,26 @@ RINGNFS_API int ringnfs_log_to_fd(struct ringnfs *server, int fd);
  * or the address and port that was the trouble; it may be mended and tried again.
  */
 RINGNFS_API int ringnfs_start(struct ringnfs *server);
+
+/*
+ * Have a loop of the caller's own do the server's work, in place of threads: nothing is answered but within ringnfs_process().
+ * Such a server has memory: exports only (-EOPNOTSUPP for others), one worker, and no sandbox: the calling thread keeps its
+ * rights, signals and all. Some threads there are all the same; they wait for what such exports never need. Before the start.
+ */
+RINGNFS_API int ringnfs_drive(struct ringnfs *server);
+
+/*
+ * The descriptor to watch for reading, with poll(2), epoll(7) or any loop: then ringnfs_process() has something to do, for
+ * a client, for a timer of the server's, or because of a call about it. It stays the server's. -EINVAL: it is not driven.
+ * While it runs.
+ */
+RINGNFS_API int ringnfs_fd(struct ringnfs *server);
+
+/*
+ * Do what there is to do, without waiting. After a turn's worth the descriptor just stays readable. It may be called at any
+ * time; from any thread, as all calls. Functions of the caller's that the server calls run within. While it runs.
+ */
+RINGNFS_API int ringnfs_process(struct ringnfs *server);
 
 /* The port of NFS, NFSACL and MOUNT, and of MOUNT if it has another; TCP and UDP alike. While it runs. */
 RINGNFS_API int ringnfs_nfs_port(struct ringnfs *server);

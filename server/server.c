@@ -113,7 +113,7 @@ start_pools(struct server *server)
 
 /* How many workers there shall be. Returns 0 or -errno with error. */
 static int
-choose_workers(const struct settings *settings, unsigned *count, char *error, size_t error_size)
+choose_workers(const struct settings *settings, bool driven, unsigned *count, char *error, size_t error_size)
 {
     bool listed = strcmp(settings->cpu_affinity, "off") != 0 && strcmp(settings->cpu_affinity, "auto") != 0;
     char why[ERROR_MAX];
@@ -122,7 +122,9 @@ choose_workers(const struct settings *settings, unsigned *count, char *error, si
 
     if (err < 0)
         snprintf(error, error_size, "cpu_affinity: %s", why);
-    if (settings->workers != 0)
+    if (driven)
+        *count = 1;
+    else if (settings->workers != 0)
         *count = settings->workers;
     else
         *count = listed ? MIN(cpus.count, WORKERS_MAX) : MIN(cpus_usable(), AUTO_WORKERS_MAX);
@@ -440,7 +442,7 @@ static int
 start(struct server *server, const struct server_config *config, char *error, size_t error_size)
 {
     unsigned workers = 0;
-    int err = choose_workers(&server->settings, &workers, error, error_size);
+    int err = choose_workers(&server->settings, config->driven, &workers, error, error_size);
 
     if (err == 0)
         err = server_load_exports(server, error, error_size);
@@ -497,6 +499,7 @@ server_new(const struct server_config *config, struct server **out, char *error,
     log_meter_init(&server->log_meter, config->settings->log_limit, server_now_ms);
     server->log = config->log;
     server->log.meter = &server->log_meter;
+    server->shared.driven = config->driven;
     err = settings_copy(&server->settings, config->settings);
     server->settings.log_level = config->log.level;      /* what is in force, whoever chose it */
     if (err == 0)
@@ -538,6 +541,18 @@ server_add_connection(struct server *server, int fd)
             best = server->workers[i];
     worker_add_connection(best, fd);
     return 0;
+}
+
+int
+server_fd(const struct server *server)
+{
+    return server->shared.driven ? worker_fd(server->workers[0]) : -1;
+}
+
+void
+server_turn(struct server *server)
+{
+    worker_turn(server->workers[0]);
 }
 
 static void

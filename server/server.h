@@ -48,6 +48,7 @@ struct server_config {
     void *hook_context;
     size_t keep_calls;                  /* calls that are kept for questions; 0: none */
     bool stateless;                     /* keep nothing: state_dir does not count */
+    bool driven;                        /* by the caller's loop: see server_turn() */
     bool control;                       /* open a control socket in the state directory (control.h); not if stateless */
 };
 
@@ -132,6 +133,14 @@ int server_remove_export(struct server *server, const char *path, char *error, s
  * it stays the caller's.
  */
 int server_add_connection(struct server *server, int fd);
+
+/*
+ * Of a driven server, which has one worker and no thread for it: the descriptor that is readable when there is something to
+ * do, and doing it without waiting. Then all calls about the server are for one thread at a time, and server_free() does
+ * what is left. -1: it is not driven.
+ */
+int server_fd(const struct server *server);
+void server_turn(struct server *server);
 
 /* The exports in use; give them back with exports_put(). */
 struct exports *server_exports(struct server *server);
