@@ -6,18 +6,18 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
-#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "server/address.h"
 #include "server/log.h"
 #include "server/text.h"
 
 #define EXPORTS_FILE "/etc/exports"
 #define EXPORTS_DIR "/etc/exports.d/"                    /* the slash: it may be missing */
 #define SHOWN_MAX 128                                    /* bytes of a wrong word that are shown */
-#define REASON_MAX 512                                   /* bytes of what is wrong with a rule */
+#define REASON_MAX 512                                   /* bytes of a line from another module */
 #define HELP_INDENT 30
 #define LONG_VALUE 256                                   /* getopt's value of row i is LONG_VALUE + i */
 
@@ -51,7 +51,8 @@ static const struct option_row rows[] = {
     { "mount-port", 'm', "N", KIND_SETTING, .setting = "mount_port",
       .help = "Another port for MOUNT; default: the same." },
     { "address", 'a', "ADDR", KIND_ADDRESS,
-      .help = "Listen on this IPv4 or IPv6 address; may be repeated. Default: all." },
+      .help = "Listen on this IPv4 or IPv6 address, or on a Unix socket if it is an absolute path; may be repeated. Only its "
+              "owner and root can connect to such a socket, and count as root on this machine. Default: all addresses." },
     { "rpcbind", '\0', "auto|system|off", KIND_SETTING, .setting = "rpcbind",
       .help = "Whether to register with the system's rpcbind." },
     { "threads", '\0', "N", KIND_SETTING, .setting = "threads",
@@ -202,18 +203,14 @@ take_set(struct options *options, const char *text, char *error, size_t error_si
 static int
 take_address(struct options *options, const char *text, char *error, size_t error_size)
 {
-    const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM };
-    struct addrinfo *found;
-    char shown[SHOWN_MAX];
+    char reason[REASON_MAX];
+    int err = address_parse(text, &options->addresses[options->naddresses], reason, sizeof(reason));
 
-    if (getaddrinfo(text, NULL, &hints, &found) != 0) {
-        snprintf(error, error_size, "--address: %s is not a numeric IPv4 or IPv6 address",
-                 log_quote(shown, sizeof(shown), text, strlen(text)));
-        return -EINVAL;
-    }
-    memcpy(&options->addresses[options->naddresses++], found->ai_addr, found->ai_addrlen);
-    freeaddrinfo(found);
-    return 0;
+    if (err < 0)
+        snprintf(error, error_size, "--address: %s", reason);
+    else
+        options->naddresses++;
+    return err;
 }
 
 static int

@@ -67,7 +67,12 @@ RINGNFS_API int ringnfs_new(struct ringnfs **server);
  */
 RINGNFS_API int ringnfs_set(struct ringnfs *server, const char *key, const char *value);
 
-/* Listen on this numeric IPv4 or IPv6 address instead; may be repeated. "0.0.0.0" and "::" are all. Before the start. */
+/*
+ * Listen on this numeric IPv4 or IPv6 address instead ("0.0.0.0" and "::" are all), or on a Unix socket with this absolute
+ * path; may be repeated. The socket's mode is 0600, since whoever connects counts as 127.0.0.1 with a reserved port; one that
+ * is there and has no server any more is replaced, and the name is gone after the stop. "none": listen on nothing; clients
+ * come by ringnfs_add_connection(). -ENAMETOOLONG: a path of more than 107 bytes. Before the start.
+ */
 RINGNFS_API int ringnfs_listen_on(struct ringnfs *server, const char *address);
 
 /*
@@ -116,13 +121,16 @@ RINGNFS_API int ringnfs_fd(struct ringnfs *server);
  */
 RINGNFS_API int ringnfs_process(struct ringnfs *server);
 
-/* The port of NFS, NFSACL and MOUNT, and of MOUNT if it has another; TCP and UDP alike. While it runs. */
+/*
+ * The port of NFS, NFSACL and MOUNT, and of MOUNT if it has another; TCP and UDP alike; 0 if it listens on none. While it
+ * runs.
+ */
 RINGNFS_API int ringnfs_nfs_port(struct ringnfs *server);
 RINGNFS_API int ringnfs_mount_port(struct ringnfs *server);
 
 /*
  * The command by which root mounts an export on /mnt, and its URL for libnfs. *out is to be freed by free(), NULL on
- * error. -ENOENT: it is not exported. While it runs.
+ * error. -ENOENT: it is not exported; -EADDRNOTAVAIL: the server listens on no port. While it runs.
  */
 RINGNFS_API int ringnfs_mount_command(struct ringnfs *server, const char *path, char **out);
 RINGNFS_API int ringnfs_url(struct ringnfs *server, const char *path, char **out);

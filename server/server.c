@@ -151,9 +151,10 @@ open_sockets(struct server *server, const struct server_config *config, unsigned
     if (err < 0)
         return err;
     server->ports.nfs = server->ports.mount = server->nfs_sockets.port;
-    if (settings->mount_port == 0 || settings->mount_port == server->ports.nfs)
+    if (server->ports.nfs == 0 || settings->mount_port == 0 || settings->mount_port == server->ports.nfs)
         return 0;
     listen.port = (uint16_t)settings->mount_port;
+    listen.skip_local = true;
     err = listen_open(&listen, &server->mount_sockets, error, error_size);
     server->ports.mount = server->mount_sockets.port;
     return err;
@@ -265,10 +266,8 @@ list_registrations(struct server *server)
     bool ipv4 = false, ipv6 = false;
 
     for (size_t i = 0; i < server->nfs_sockets.count; i++) {
-        if (server->nfs_sockets.sockets[i].address.ss_family == AF_INET6)
-            ipv6 = true;
-        else
-            ipv4 = true;
+        ipv6 = ipv6 || server->nfs_sockets.sockets[i].address.ss_family == AF_INET6;
+        ipv4 = ipv4 || server->nfs_sockets.sockets[i].address.ss_family == AF_INET;
     }
     for (size_t i = 0; i < REGISTRATIONS; i++)
         server->registrations[i] = (struct rpcbind_entry){
@@ -289,7 +288,7 @@ register_ports(struct server *server, char *error, size_t error_size)
     int err;
 
     list_registrations(server);
-    if (server->settings.rpcbind == RPCBIND_OFF)
+    if (server->settings.rpcbind == RPCBIND_OFF || server->ports.nfs == 0)
         return 0;
     err = rpcbind_register(server->registrations, REGISTRATIONS, reason, sizeof(reason));
     server->registered = err == 0;
@@ -309,7 +308,7 @@ log_start(const struct server *server)
     const struct exports *set = server->exports;
     struct pool_stats stats;
     char names[LOGGED_EXPORTS * (LOGGED_PATH + 2) + 32] = "nothing";
-    char path[LOGGED_PATH];
+    char path[LOGGED_PATH], ports[64] = "no port";
     size_t used = 0;
 
     for (size_t i = 0; i < MIN(set->count, LOGGED_EXPORTS); i++)
@@ -318,9 +317,10 @@ log_start(const struct server *server)
     if (set->count > LOGGED_EXPORTS)
         snprintf(names + used, sizeof(names) - used, " and %zu more", set->count - LOGGED_EXPORTS);
     pool_read_stats(server->pool, &stats);
-    log_info(&server->log, "serving %s on port %u, MOUNT on port %u; engine %s, workers %u, threads %u", names,
-             server->ports.nfs, server->ports.mount, worker_engine_name(server->workers[0]), server->nworkers,
-             stats.threads);
+    if (server->ports.nfs != 0)
+        snprintf(ports, sizeof(ports), "port %u, MOUNT on port %u", server->ports.nfs, server->ports.mount);
+    log_info(&server->log, "serving %s on %s; engine %s, workers %u, threads %u", names, ports,
+             worker_engine_name(server->workers[0]), server->nworkers, stats.threads);
     if (server->settings.sqpoll > 0 && !worker_polls(server->workers[0]))
         log_warn(&server->log, "sqpoll: this kernel gives no such thread; workers submit themselves");
     if (worker_cred_mode(server->workers[0]) == CRED_SELF)

@@ -36,7 +36,7 @@ struct server;
 struct server_config {
     const struct settings *settings;    /* copied */
     struct exports_source exports;      /* copied */
-    const struct sockaddr_storage *addresses;   /* to listen on; none: all */
+    const struct sockaddr_storage *addresses;   /* to listen on; none: all; see listen.h for those without port */
     size_t naddresses;
     struct log log;                     /* copied; its meter is the server's own */
     const struct hosts_source *hosts;   /* where host names are looked up; NULL: on this machine */
@@ -54,7 +54,7 @@ struct server_config {
 
 /* Where it can be reached. */
 struct server_ports {
-    uint16_t nfs, mount;                /* TCP and UDP alike */
+    uint16_t nfs, mount;                /* TCP and UDP alike; 0: it listens on none */
 };
 
 /* How the last change of the exports went. */
