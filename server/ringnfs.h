@@ -305,6 +305,49 @@ RINGNFS_API int ringnfs_count_calls(struct ringnfs *server, const char *descript
 RINGNFS_API int ringnfs_expect(struct ringnfs *server, const char *expectation);
 
 /*
+ * What a memory: export holds, all while the server runs. export_name is as for ringnfs_remove_export(). -ENOENT: it is
+ * not exported, or there is no such file; -EINVAL: it is no memory: export. Paths begin at its root, with or without a slash;
+ * no symbolic link in them is followed, and ".." is refused. Clients may call meanwhile: each file that is put is made,
+ * written and given its mode one after the other.
+ */
+
+/*
+ * Put all that is in a directory, or in a tar archive (ustar, pax, GNU; plain, or compressed by gzip, bzip2, xz or zstd), into
+ * an export, beside and in the place of what is there: with owners, modes, times of modification, links, devices and holes,
+ * without extended attributes. An archive with absolute names or ".." in them is refused. -EOPNOTSUPP: this build reads no
+ * archives. What was put there before an error stays. The setting memory_bytes bounds it (-ENOSPC).
+ */
+RINGNFS_API int ringnfs_fill(struct ringnfs *server, const char *export_name, const char *source);
+
+/*
+ * Put a file with these contents (it may be there), a directory (likewise), or a symbolic link (what is there goes, but no
+ * directory). They are root's; mode is permission bits. Directories above are made if they are missing. data is copied.
+ */
+RINGNFS_API int ringnfs_put_file(struct ringnfs *server, const char *export_name, const char *path, const void *data,
+                                 size_t len, unsigned mode);
+RINGNFS_API int ringnfs_put_dir(struct ringnfs *server, const char *export_name, const char *path, unsigned mode);
+RINGNFS_API int ringnfs_put_symlink(struct ringnfs *server, const char *export_name, const char *path, const char *text);
+
+/* Give what a path names to a user and a group. */
+RINGNFS_API int ringnfs_set_owner(struct ringnfs *server, const char *export_name, const char *path, unsigned uid,
+                                  unsigned gid);
+
+/* A file's contents as they are now. *data is to be freed by free(), NULL on error. */
+RINGNFS_API int ringnfs_get_file(struct ringnfs *server, const char *export_name, const char *path, void **data, size_t *len);
+
+/*
+ * A copy of an export's whole tree, and going back to it, any number of times. A call of a client's comes before all of it
+ * or after. After going back handles name files that are in the snapshot as they were then, also if they had been removed;
+ * those of all others are stale for ever. The clock, and the numbers that new files get, go on. A snapshot takes as much
+ * memory as the tree does. It is the caller's, to be freed by ringnfs_snapshot_free() before or after the server; NULL is
+ * fine there. -EINVAL: NULL; -EXDEV: it is of another export, or of one that was removed meanwhile.
+ */
+struct ringnfs_snapshot;
+RINGNFS_API int ringnfs_snapshot(struct ringnfs *server, const char *export_name, struct ringnfs_snapshot **snapshot);
+RINGNFS_API int ringnfs_restore(struct ringnfs *server, const char *export_name, const struct ringnfs_snapshot *snapshot);
+RINGNFS_API void ringnfs_snapshot_free(struct ringnfs_snapshot *snapshot);
+
+/*
  * Finish the calls under way (for drain_timeout at most), close all connections and sockets, end all threads. What was in
  * memory: exports is gone. While it runs; it cannot be started again.
  */

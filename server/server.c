@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "server/cpus.h"
+#include "server/fill.h"
 #include "server/mount3.h"
 #include "server/nfs3_call.h"
 #include "server/nfsacl.h"
@@ -380,6 +381,24 @@ open_control(struct server *server, char *error, size_t error_size)
     return control_new(&config, &server->control, error, error_size);
 }
 
+static int
+fill_exports(struct server *server, const struct server_config *config, char *error, size_t error_size)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < config->nfills && err == 0; i++) {
+        struct tree tree = { .source = config->fills[i].source, .error = error, .error_size = error_size };
+        struct exports *set;
+
+        err = server_memory_store(server, config->fills[i].export, &set, &tree.store, error, error_size);
+        if (err < 0)
+            return err;
+        err = fill_store(&tree);
+        exports_put(set);
+    }
+    return err;
+}
+
 /* What handles and mounts are remembered by. */
 static int
 start_state(struct server *server, const struct server_config *config, char *error, size_t error_size)
@@ -446,6 +465,8 @@ start(struct server *server, const struct server_config *config, char *error, si
 
     if (err == 0)
         err = server_load_exports(server, error, error_size);
+    if (err == 0)
+        err = fill_exports(server, config, error, error_size);
     if (err == 0)
         err = start_state(server, config, error, error_size);
     if (err == 0)

@@ -33,9 +33,16 @@
 struct observer;
 struct server;
 
+/* What a memory: export is filled with before anybody can ask for it. */
+struct server_fill {
+    char *export, *source;              /* its name; a directory or an archive (fill.h) */
+};
+
 struct server_config {
     const struct settings *settings;    /* copied */
     struct exports_source exports;      /* copied */
+    const struct server_fill *fills;
+    size_t nfills;
     const struct sockaddr_storage *addresses;   /* to listen on; none: all; see listen.h for those without port */
     size_t naddresses;
     struct log log;                     /* copied; its meter is the server's own */
@@ -133,6 +140,13 @@ int server_remove_export(struct server *server, const char *path, char *error, s
  * it stays the caller's.
  */
 int server_add_connection(struct server *server, int fd);
+
+/*
+ * The store of the memory: export of this name, spelled as in exports(5), and the set it belongs to, to be given back with
+ * exports_put(). Returns 0, -ENOENT, or -EINVAL when it is another kind of export, with error.
+ */
+int server_memory_store(struct server *server, const char *path, struct exports **set, struct store **store, char *error,
+                        size_t error_size);
 
 /*
  * Of a driven server, which has one worker and no thread for it: the descriptor that is readable when there is something to

@@ -348,9 +348,8 @@ server_add_export(struct server *server, const char *line, char *error, size_t e
     return err;
 }
 
-/* The export of exactly that name; NULL: there is none, or memory is short. */
-static const struct export *
-find_export(const struct exports *set, const char *path)
+const struct export *
+server_find_export(const struct exports *set, const char *path)
 {
     bool memory = strncmp(path, memory_prefix, sizeof(memory_prefix) - 1) == 0;
     char *plain = strdup(memory ? path + sizeof(memory_prefix) - 1 : path);
@@ -370,7 +369,7 @@ find_export(const struct exports *set, const char *path)
 static int
 take_away(struct source_copy *copy, const struct server *server, const char *path, char *error, size_t error_size)
 {
-    const struct export *export = find_export(server->exports, path);
+    const struct export *export = server_find_export(server->exports, path);
     char shown[SHOWN_MAX];
     bool known = false;
     size_t i;

@@ -50,6 +50,23 @@ case_it_serves_and_nothing_is_left_at_the_end() {
     [[ $(system_state) == "$before" ]] || fail "the system's files have changed"
 }
 
+case_an_export_is_filled_from_a_directory_and_an_archive() {
+    local root name
+    mkdir -p "$scratch/tree/folder"
+    echo contents >"$scratch/tree/folder/hello"
+    tar -czf "$scratch/tree.tar.gz" -C "$scratch/tree" .
+    start_ephemeral --fill "/x=$scratch/tree" -e 'memory:/y *(rw,insecure)' --fill "memory:/y=$scratch/tree.tar.gz"
+    for name in /x /y; do
+        root=$(nfs mnt "$mount_port" "$name") || fail "$name cannot be mounted"
+        nfs lookup "$nfs_port" "$root" folder >/dev/null || fail "$name is not filled"
+    done
+    stop_server TERM
+    begin "$RINGNFSD" --ephemeral --print-ports -e "$export_line" --fill "/x=$scratch/none" >"$scratch/said" && fail "it started"
+    grep -q "$scratch/none: No such file" "$scratch/said" || fail "$(<"$scratch/said")"
+    begin "$RINGNFSD" --ephemeral --print-ports -e "$export_line" --fill "/z=$scratch/tree" >"$scratch/said" && fail "it started"
+    grep -q "/z is not exported" "$scratch/said" || fail "$(<"$scratch/said")"
+}
+
 # Whether something answers NULL of NFS at the other end of a Unix socket.
 answers_at() {
     python3 - "$1" <<'END'

@@ -234,6 +234,8 @@ mistakes_are_told_in_one_line(void **state)
         { { "-m", "" }, "mount_port: the value is missing" },
         { { "--threads", "0" }, "threads: 0 is out of range (1 to 1024, or auto)" },
         { { "--rpcbind", "sometimes" }, "rpcbind: sometimes is none of auto, system or off" },
+        { { "--fill", "/x" }, "--fill /x: this is not EXPORT=SOURCE" },
+        { { "--fill", "=/tmp" }, "--fill =/tmp: this is not EXPORT=SOURCE" },
         { { "-a", "nowhere" },
           "--address: nowhere is neither a numeric IPv4 or IPv6 address nor the absolute path of a socket" },
         { { "-a", "10.0.0.0/8" },
