@@ -1,10 +1,11 @@
 /*
- * examples/own_loop.c - a program with a loop of its own (libev), in which an NFS server and its client (libnfs) take turns.
+ * examples/own_loop.c - a program with a loop of its own (libev), in which an NFS server and its client (libnfs) take
+ * turns.
  *
  *     cc -o own_loop own_loop.c $(pkg-config --cflags --libs libringnfs libnfs) -lev && ./own_loop
  *
- * Everything happens in one thread, and nothing beside the loop: between two turns a test can look at both sides. The client
- * makes a directory, and then the program looks for it in the server.
+ * Everything happens in one thread, and nothing beside the loop: between two turns a test can look at both sides. The
+ * client makes a directory, and then the program looks for it in the server.
  */
 #include <errno.h>
 #include <ev.h>

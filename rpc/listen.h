@@ -13,8 +13,8 @@
 
 struct listen_config {
     /*
-     * Ports are ignored. None: all of IPv4 and, where there is IPv6, of IPv6. Those of AF_UNIX are stream sockets whatever tcp
-     * and udp say; AF_UNSPEC stands for no socket at all.
+     * Ports are ignored. None: all of IPv4 and, where there is IPv6, of IPv6. Those of AF_UNIX are stream sockets whatever
+     * tcp and udp say; AF_UNSPEC stands for no socket at all.
      */
     const struct sockaddr_storage *addresses;
     size_t naddresses;

@@ -73,7 +73,8 @@ listen_local_open(const struct sockaddr_storage *address, int backlog, struct li
         close(fd);
         return err;
     }
-    *made = (struct listen_socket){ .fd = fd, .type = SOCK_STREAM, .address = *address, .dev = st.st_dev, .ino = st.st_ino };
+    *made = (struct listen_socket){ .fd = fd, .type = SOCK_STREAM, .address = *address, .dev = st.st_dev,
+                                    .ino = st.st_ino };
     return 0;
 }
 

@@ -40,8 +40,8 @@ int loop_new(void (*before_wait)(void *context), void *context, struct loop **lo
 
 /*
  * A loop that another one drives. Its descriptor is readable whenever there is something to do, a timer that is due
- * included: then loop_turn() does it, and does not wait. The loop's own thread is whichever calls loop_turn() or loop_run(),
- * one at a time.
+ * included: then loop_turn() does it, and does not wait. The loop's own thread is whichever calls loop_turn() or
+ * loop_run(), one at a time.
  */
 int loop_new_driven(void (*before_wait)(void *context), void *context, struct loop **loop);
 int loop_fd(const struct loop *loop);

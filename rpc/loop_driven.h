@@ -34,8 +34,8 @@ void driven_timer_stop(struct loop_timer *timer);
 void driven_wake(struct driven *driven);
 
 /*
- * Handle what there is without waiting: one event after the other, and the timers that are due. Returns whether there was any.
- * *woken: driven_wake() was called since the last time.
+ * Handle what there is without waiting: one event after the other, and the timers that are due. Returns whether there was
+ * any. *woken: driven_wake() was called since the last time.
  */
 bool driven_step(struct driven *driven, bool *woken);
 

@@ -119,7 +119,7 @@ put_file(struct filling *filling, int fd, const char *path, const struct stat *s
 {
     struct tree_attr attr = attr_of(st);
     struct store_node *file;
-    int err = tree_file(filling->tree, path, &attr, &file), end;
+    int err = tree_file(filling->tree, path, &attr, &file);
 
     if (err < 0)
         return err;
@@ -128,8 +128,7 @@ put_file(struct filling *filling, int fd, const char *path, const struct stat *s
         store_put(filling->tree->store, file);
         return err;
     }
-    end = tree_file_end(filling->tree, path, file, (uint64_t)st->st_size, &attr);
-    return end;
+    return tree_file_end(filling->tree, path, file, (uint64_t)st->st_size, &attr);
 }
 
 static int

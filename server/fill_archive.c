@@ -166,10 +166,14 @@ put_entry(struct unpacking *unpacking, struct archive_entry *entry)
 static int
 set_up(struct archive *archive, int fd)
 {
-    if (archive_read_support_filter_gzip(archive) < ARCHIVE_WARN || archive_read_support_filter_bzip2(archive) < ARCHIVE_WARN ||
-        archive_read_support_filter_xz(archive) < ARCHIVE_WARN || archive_read_support_filter_zstd(archive) < ARCHIVE_WARN ||
-        archive_read_support_format_tar(archive) < ARCHIVE_WARN)
-        return ARCHIVE_FATAL;
+    static int (*const supports[])(struct archive *archive) = {
+        archive_read_support_filter_gzip, archive_read_support_filter_bzip2, archive_read_support_filter_xz,
+        archive_read_support_filter_zstd, archive_read_support_format_tar,
+    };
+
+    for (size_t i = 0; i < sizeof(supports) / sizeof(supports[0]); i++)
+        if (supports[i](archive) < ARCHIVE_WARN)
+            return ARCHIVE_FATAL;
     return archive_read_open_fd(archive, fd, BLOCK);
 }
 

@@ -54,8 +54,8 @@ static const struct option_row rows[] = {
     { "mount-port", 'm', "N", KIND_SETTING, .setting = "mount_port",
       .help = "Another port for MOUNT; default: the same." },
     { "address", 'a', "ADDR", KIND_ADDRESS,
-      .help = "Listen on this IPv4 or IPv6 address, or on a Unix socket if it is an absolute path; may be repeated. Only its "
-              "owner and root can connect to such a socket, and count as root on this machine. Default: all addresses." },
+      .help = "Listen on this IPv4 or IPv6 address, or on a Unix socket if it is an absolute path; may be repeated. Only "
+              "its owner and root can connect to such a socket, and count as root on this machine. Default: all addresses." },
     { "rpcbind", '\0', "auto|system|off", KIND_SETTING, .setting = "rpcbind",
       .help = "Whether to register with the system's rpcbind." },
     { "threads", '\0', "N", KIND_SETTING, .setting = "threads",
@@ -211,7 +211,8 @@ take_fill(struct options *options, const char *text, char *error, size_t error_s
     char shown[SHOWN_MAX];
 
     if (equals == NULL || equals == text || equals[1] == '\0') {
-        snprintf(error, error_size, "--fill %s: this is not EXPORT=SOURCE", log_quote(shown, sizeof(shown), text, strlen(text)));
+        snprintf(error, error_size, "--fill %s: this is not EXPORT=SOURCE",
+                 log_quote(shown, sizeof(shown), text, strlen(text)));
         return -EINVAL;
     }
     options->nfills++;

@@ -17,9 +17,9 @@ int
 embed_prepare_driven(struct ringnfs *rig)
 {
     if (rig->settings.sandbox == SETTING_SANDBOX_ON)
-        return embed_fail(rig, -EINVAL, "sandbox: on is for threads of the server's own; this one is driven by the caller's");
+        return embed_fail(rig, -EINVAL, "sandbox: on is for threads of the server's own, and it is driven");
     if (rig->settings.engine == SETTING_ENGINE_URING)
-        return embed_fail(rig, -EINVAL, "engine: uring is for threads of the server's own; this one is driven by the caller's");
+        return embed_fail(rig, -EINVAL, "engine: uring is for threads of the server's own, and it is driven");
     rig->settings.sandbox = SETTING_SANDBOX_OFF;
     return 0;
 }

@@ -1,4 +1,7 @@
-/* server/ringnfs_memory.c - what an embedded server's memory: exports hold: filled, read, copied and set back; see ringnfs.h. */
+/*
+ * server/ringnfs_memory.c - what an embedded server's memory: exports hold: filled, read, copied and set back; see
+ * ringnfs.h.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -237,7 +237,8 @@ tree_file(const struct tree *tree, const char *path, const struct tree_attr *att
 }
 
 int
-tree_write(const struct tree *tree, const char *path, struct store_node *file, uint64_t offset, const void *data, size_t len)
+tree_write(const struct tree *tree, const char *path, struct store_node *file, uint64_t offset, const void *data,
+           size_t len)
 {
     const uint8_t *from = data;
 

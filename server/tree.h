@@ -4,8 +4,8 @@
  *
  * Paths begin at the export's root, with or without a slash. Components are looked up as they are: no symbolic link is
  * followed, and ".." is refused, so nothing leads out. Missing directories above are made, root's and with mode 0755. All
- * functions return 0 or -errno, and then the error line names source and path. Any thread: each step is one operation of the
- * store's, and calls of clients may come between two.
+ * functions return 0 or -errno, and then the error line names source and path. Any thread: each step is one operation of
+ * the store's, and calls of clients may come between two.
  */
 #ifndef RINGNFS_SERVER_TREE_H
 #define RINGNFS_SERVER_TREE_H

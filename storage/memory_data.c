@@ -16,10 +16,12 @@ void
 memory_resize(struct memory_store *store, struct memory_node *node, uint64_t size)
 {
     struct memory_pages *pages = &node->file.pages;
+    uint64_t gone;
     uint8_t *last;
 
     if (size < node->size) {
-        memory_charge(store, node, -(int64_t)(MEMORY_PAGE * memory_pages_cut(pages, (size + MEMORY_PAGE - 1) / MEMORY_PAGE)));
+        gone = memory_pages_cut(pages, (size + MEMORY_PAGE - 1) / MEMORY_PAGE);
+        memory_charge(store, node, -(int64_t)(MEMORY_PAGE * gone));
         last = memory_pages_find(pages, size / MEMORY_PAGE);
         if (last != NULL)                               /* zeros are read there when the file grows again */
             memset(last + size % MEMORY_PAGE, 0, MEMORY_PAGE - size % MEMORY_PAGE);

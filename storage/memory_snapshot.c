@@ -2,8 +2,8 @@
  * storage/memory_snapshot.c - a copy of the whole tree, and going back to it.
  *
  * A snapshot is the nodes of the tree once more, with contents of their own, in no store's table. To go back a copy is made
- * of these, so that memory can run out before anything has changed; then a node that is still there takes over what its copy
- * holds, since others may refer to it, and where none is the copy itself goes into the tree.
+ * of these, so that memory can run out before anything has changed; then a node that is still there takes over what its
+ * copy holds, since others may refer to it, and where none is the copy itself goes into the tree.
  */
 #include "storage/memory_private.h"
 

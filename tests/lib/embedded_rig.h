@@ -1,6 +1,6 @@
 /*
- * tests/lib/embedded_rig.h - for tests of ringnfs.h: servers, and calls made by hand over a socket, so that all that is tested
- * is the library. What goes wrong here fails the test.
+ * tests/lib/embedded_rig.h - for tests of ringnfs.h: servers, and calls made by hand over a socket, so that all that is
+ * tested is the library. What goes wrong here fails the test.
  */
 #ifndef RINGNFS_TESTS_EMBEDDED_RIG_H
 #define RINGNFS_TESTS_EMBEDDED_RIG_H

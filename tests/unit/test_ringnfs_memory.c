@@ -1,4 +1,7 @@
-/* tests/unit/test_ringnfs_memory.c - what an embedded server's memory: exports hold, and replies that are the same each time. */
+/*
+ * tests/unit/test_ringnfs_memory.c - what an embedded server's memory: exports hold, and replies that are the same each
+ * time.
+ */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -456,8 +459,8 @@ long_names_are_whole(void **state)
     memset(name, 'n', sizeof(name));
     name[200] = '\0';
     snprintf(path, sizeof(path), "%s/%s", name, name);
-    snprintf(command, sizeof(command), "mkdir -p tree/%s; printf long >tree/%s; tar -c --format=pax -f t.tar -C tree .", name,
-             path);
+    snprintf(command, sizeof(command), "mkdir -p tree/%s; printf long >tree/%s; tar -c --format=pax -f t.tar -C tree .",
+             name, path);
     shell(command);
     snprintf(source, sizeof(source), "%s/t.tar", dir);
     must(server, ringnfs_fill(server, "/x", source));
