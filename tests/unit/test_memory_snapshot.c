@@ -241,6 +241,37 @@ space_is_as_it_was(void **state)
 }
 
 static void
+what_is_restored_is_stable(void **state)
+{
+    static struct rig rig;
+    const struct memory_config config = { .max_bytes = 1 << 24, .max_files = 100, .root_mode = 01777, .unstable = true };
+    struct memory_snapshot *snapshot = NULL;
+    struct store_node *file;
+    struct store_op *op;
+
+    (void)state;
+    rig.decides = true;
+    assert_int_equal(memory_new(&config, &rig.store), 0);
+    rig.dir = rig.store->root;
+    file = rig_make(&rig, rig.dir, "f", "file", 0644);
+    for (const char *text = "one\0two\0"; *text != '\0'; text += 4) {
+        op = rig_op(&rig, &rig_root);
+        op->u.write.length = 3;
+        op->u.write.data = text;
+        op->u.write.stable = STORE_UNSTABLE;
+        assert_int_equal(rig_finish(&rig, store_write(file, op)), 0);
+        assert_int_equal(rig.call.op.r.write.committed, STORE_UNSTABLE);
+        if (*text == 'o')
+            snapshot = take(&rig);
+    }
+    go_back(&rig, snapshot);
+    memory_crash(rig.store);
+    must_contain(&rig, file, "one");
+    memory_snapshot_free(snapshot);
+    rig_down(&(void *){ &rig });
+}
+
+static void
 a_snapshot_outlives_its_store_and_is_no_other_ones(void **state)
 {
     static struct rig other, same_seed;
@@ -366,6 +397,7 @@ main(void)
         on_a_store(hard_links_stay_one_file),
         on_a_store(a_listing_goes_on_where_it_was),
         on_a_store(space_is_as_it_was),
+        cmocka_unit_test(what_is_restored_is_stable),
         on_a_store(a_snapshot_outlives_its_store_and_is_no_other_ones),
         on_a_store(calls_of_others_come_before_or_after),
         cmocka_unit_test(stores_with_the_same_seed_are_the_same_and_others_are_not),

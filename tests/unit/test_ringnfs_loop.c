@@ -257,6 +257,28 @@ exports_change_and_it_stops_without_anybody_driving(void **state)
 }
 
 static void
+a_pause_and_a_crash_need_nobody_who_drives(void **state)
+{
+    struct ringnfs *server = start_driven();
+    int fd = connect_to(ringnfs_nfs_port(server));
+
+    (void)state;
+    must(server, ringnfs_pause(server));
+    send_null(fd);
+    for (int i = 0; i < 5; i++)
+        must(server, ringnfs_process(server));
+    assert_false(is_readable(fd, 100));
+    must(server, ringnfs_resume(server));
+    assert_true(drive_until(server, fd));
+    assert_true(got_reply(fd));
+    must(server, ringnfs_crash(server));
+    assert_true(is_readable(fd, RIG_WAIT_MS));          /* the connection has been reset */
+    assert_false(got_reply(fd));
+    close(fd);
+    ringnfs_free(server);
+}
+
+static void
 directories_are_refused(void **state)
 {
     struct ringnfs *server = make_driven("/tmp *(rw,insecure)");
@@ -397,6 +419,7 @@ main(void)
         cmocka_unit_test(server_and_clients_share_one_loop_and_one_thread),
         cmocka_unit_test(the_descriptor_nests_in_an_epoll_set),
         cmocka_unit_test(exports_change_and_it_stops_without_anybody_driving),
+        cmocka_unit_test(a_pause_and_a_crash_need_nobody_who_drives),
         cmocka_unit_test(directories_are_refused),
         cmocka_unit_test(the_callers_thread_keeps_its_signals_and_umask),
         cmocka_unit_test(any_thread_may_drive_it_one_at_a_time),
