@@ -17,6 +17,7 @@ build_needs=(
     "module jansson|libjansson-dev|jansson-devel|jansson-dev|jansson"
     "module mit-krb5-gssapi|libkrb5-dev|krb5-devel|krb5-dev|krb5"
     "module libseccomp|libseccomp-dev|libseccomp-devel|libseccomp-dev|libseccomp"
+    "module libarchive|libarchive-dev|libarchive-devel|libarchive-dev|libarchive"
     "module blkid|libblkid-dev|libblkid-devel|util-linux-dev|util-linux"
 )
 

@@ -608,8 +608,8 @@ set_options(const struct transport_limits *limits, int fd)
 }
 
 /*
- * Who is at the other end. A Unix socket has no address, and somebody on this machine has given us that end himself: he
- * counts as root there does. Returns 0 or -errno.
+ * Who is at the other end. A Unix socket has no address, and somebody on this machine has given us that end himself, or
+ * could open a socket that is private to the server's user: he counts as root there does. Returns 0 or -errno.
  */
 static int
 find_addresses(struct conn *conn, int fd)

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include "rpc/listen_local.h"
 #include "rpc/udp.h"
 
 #define PORT_TRIES 64                   /* ports the kernel may offer until one is free everywhere */
@@ -35,6 +37,36 @@ static socklen_t
 length_of(const struct sockaddr_storage *address)
 {
     return address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+}
+
+static bool
+has_port(const struct sockaddr_storage *address)
+{
+    return address->ss_family == AF_INET || address->ss_family == AF_INET6;
+}
+
+static bool
+any_has_port(const struct sockaddr_storage *addresses, size_t naddresses)
+{
+    for (size_t i = 0; i < naddresses; i++)
+        if (has_port(&addresses[i]))
+            return true;
+    return false;
+}
+
+/* Write the error line for a Unix socket; returns err. */
+static int
+explain_local(const struct opening *opening, const struct sockaddr_storage *address, int err)
+{
+    const char *path = ((const struct sockaddr_un *)address)->sun_path;
+
+    if (err == -EADDRINUSE)
+        snprintf(opening->error, opening->error_size, "socket %s is in use", path);
+    else if (err == -EEXIST)
+        snprintf(opening->error, opening->error_size, "%s is there and no socket", path);
+    else
+        snprintf(opening->error, opening->error_size, "socket %s: %s", path, strerror(-err));
+    return err;
 }
 
 /* Write the error line for an address; returns err. */
@@ -161,8 +193,12 @@ open_address(struct opening *opening, const struct sockaddr_storage *address, in
 static void
 close_sockets(struct listen_set *set)
 {
-    for (size_t i = 0; i < set->count; i++)
-        close(set->sockets[i].fd);
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->sockets[i].fd >= 0)
+            close(set->sockets[i].fd);
+        if (set->sockets[i].address.ss_family == AF_UNIX)
+            listen_local_remove(&set->sockets[i]);
+    }
     set->count = 0;
 }
 
@@ -173,6 +209,8 @@ open_all(struct opening *opening, const struct sockaddr_storage *addresses, size
 
     opening->set->port = opening->config->port;
     for (size_t i = 0; i < naddresses && err == 0; i++) {
+        if (!has_port(&addresses[i]))
+            continue;
         if (opening->config->tcp)
             err = open_address(opening, &addresses[i], SOCK_STREAM);
         if (opening->config->udp && err == 0)
@@ -180,6 +218,23 @@ open_all(struct opening *opening, const struct sockaddr_storage *addresses, size
     }
     if (err < 0)
         close_sockets(opening->set);
+    return err;
+}
+
+static int
+open_locals(struct opening *opening, const struct sockaddr_storage *addresses, size_t naddresses)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < naddresses && err == 0; i++) {
+        if (addresses[i].ss_family != AF_UNIX || opening->config->skip_local)
+            continue;
+        err = listen_local_open(&addresses[i], opening->config->backlog, &opening->set->sockets[opening->set->count]);
+        if (err < 0)
+            explain_local(opening, &addresses[i], err);
+        else
+            opening->set->count++;
+    }
     return err;
 }
 
@@ -225,6 +280,10 @@ listen_open(const struct listen_config *config, struct listen_set *set, char *er
         if (config->port != 0)
             break;
     }
+    if (err == 0)
+        err = open_locals(&opening, addresses, naddresses);
+    if (!any_has_port(addresses, naddresses))
+        set->port = 0;
     if (err < 0)
         listen_close(set);
     return err;

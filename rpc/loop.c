@@ -4,6 +4,8 @@
  * Messages from other threads are pushed on a lock-free stack; the loop takes the whole stack at once and turns it
  * round, so that they run in the order in which they were posted. Only the message that finds the stack empty wakes the
  * loop.
+ *
+ * A loop that is driven by another has no libev (ev is NULL).
  */
 #include "rpc/loop.h"
 
@@ -12,8 +14,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "rpc/loop_driven.h"
+
+#define STEPS_MAX 64                    /* in one turn of a driven loop: then the caller's other business has its turn */
+
 struct loop {
-    struct ev_loop *ev;
+    struct ev_loop *ev;                 /* NULL: it is driven */
+    struct driven driven;
     ev_prepare prepare;
     ev_async wake;
     ev_idle busy;
@@ -42,14 +49,21 @@ run_posted(struct loop *loop)
     }
 }
 
+/* Whatever was posted. Returns whether the loop is to stop. */
+static bool
+take_posted(struct loop *loop)
+{
+    run_posted(loop);
+    return atomic_load(&loop->stopping);
+}
+
 static void
 woken(struct ev_loop *ev, ev_async *wake, int events)
 {
     struct loop *loop = wake->data;
 
     (void)events;
-    run_posted(loop);
-    if (atomic_load(&loop->stopping))
+    if (take_posted(loop))
         ev_break(ev, EVBREAK_ALL);
 }
 
@@ -99,6 +113,48 @@ loop_new(void (*before_wait)(void *context), void *context, struct loop **out)
     return 0;
 }
 
+int
+loop_new_driven(void (*before_wait)(void *context), void *context, struct loop **out)
+{
+    struct loop *loop = calloc(1, sizeof(*loop));
+    int err;
+
+    if (loop == NULL)
+        return -ENOMEM;
+    loop->before_wait = before_wait;
+    loop->context = context;
+    err = driven_open(&loop->driven);
+    if (err < 0) {
+        free(loop);
+        return err;
+    }
+    *out = loop;
+    return 0;
+}
+
+int
+loop_fd(const struct loop *loop)
+{
+    return loop->driven.fd;
+}
+
+/* What a step has brought about is sent before the next, so it goes on until there was nothing to do. */
+void
+loop_turn(struct loop *loop)
+{
+    bool woken, any = true;
+
+    for (int i = 0; i < STEPS_MAX && any && !atomic_load(&loop->stopping); i++) {
+        any = driven_step(&loop->driven, &woken);
+        if (woken)
+            take_posted(loop);
+        if (loop->before_wait != NULL)
+            loop->before_wait(loop->context);
+        any = any || loop->driven.busy;
+    }
+    driven_rest(&loop->driven, any);
+}
+
 void
 loop_free(struct loop *loop)
 {
@@ -107,15 +163,37 @@ loop_free(struct loop *loop)
     while (atomic_load(&loop->callers) > 0)              /* what they posted may be why the loop ended */
         sched_yield();
     run_posted(loop);
-    ev_loop_destroy(loop->ev);
+    if (loop->ev != NULL)
+        ev_loop_destroy(loop->ev);
+    else
+        driven_close(&loop->driven);
     free(loop);
+}
+
+static void
+run_driven(struct loop *loop)
+{
+    for (loop_turn(loop); !atomic_load(&loop->stopping); loop_turn(loop))
+        driven_wait(&loop->driven);
 }
 
 void
 loop_run(struct loop *loop)
 {
-    ev_run(loop->ev, 0);
+    if (loop->ev != NULL)
+        ev_run(loop->ev, 0);
+    else
+        run_driven(loop);
     atomic_store(&loop->stopping, false);
+}
+
+static void
+wake(struct loop *loop)
+{
+    if (loop->ev != NULL)
+        ev_async_send(loop->ev, &loop->wake);
+    else
+        driven_wake(&loop->driven);
 }
 
 void
@@ -123,7 +201,7 @@ loop_stop(struct loop *loop)
 {
     atomic_fetch_add(&loop->callers, 1);
     atomic_store(&loop->stopping, true);
-    ev_async_send(loop->ev, &loop->wake);
+    wake(loop);
     atomic_fetch_sub(&loop->callers, 1);
 }
 
@@ -139,14 +217,16 @@ loop_post(struct loop *loop, struct loop_message *message)
     } while (!atomic_compare_exchange_weak_explicit(&loop->posted, &newest, message, memory_order_release,
                                                     memory_order_relaxed));
     if (newest == NULL)
-        ev_async_send(loop->ev, &loop->wake);
+        wake(loop);
     atomic_fetch_sub(&loop->callers, 1);
 }
 
 void
 loop_busy(struct loop *loop, bool busy)
 {
-    if (busy)
+    if (loop->ev == NULL)
+        loop->driven.busy = busy;
+    else if (busy)
         ev_idle_start(loop->ev, &loop->busy);
     else
         ev_idle_stop(loop->ev, &loop->busy);
@@ -167,7 +247,10 @@ loop_watch(struct loop *loop, struct loop_fd *watch, int fd, int events,
 {
     watch->ready = ready;
     ev_io_init(&watch->io, fd_ready, fd, events);
-    if (events != 0)
+    watch->events = 0;
+    if (loop->ev == NULL)
+        driven_watch(&loop->driven, watch, events);
+    else if (events != 0)
         ev_io_start(loop->ev, &watch->io);
 }
 
@@ -176,6 +259,10 @@ loop_events(struct loop *loop, struct loop_fd *watch, int events)
 {
     int now = ev_is_active(&watch->io) ? watch->io.events & (EV_READ | EV_WRITE) : 0;
 
+    if (loop->ev == NULL) {
+        driven_watch(&loop->driven, watch, events);
+        return;
+    }
     if (now == events)
         return;
     ev_io_stop(loop->ev, &watch->io);
@@ -187,7 +274,10 @@ loop_events(struct loop *loop, struct loop_fd *watch, int events)
 void
 loop_unwatch(struct loop *loop, struct loop_fd *watch)
 {
-    ev_io_stop(loop->ev, &watch->io);
+    if (loop->ev == NULL)
+        driven_watch(&loop->driven, watch, 0);
+    else
+        ev_io_stop(loop->ev, &watch->io);
 }
 
 static void
@@ -203,9 +293,12 @@ timer_fired(struct ev_loop *ev, ev_timer *ev_timer_fired, int events)
 void
 loop_timer_start(struct loop *loop, struct loop_timer *timer, uint64_t ms, void (*fired)(struct loop_timer *timer))
 {
-    if (timer->fired != NULL)
-        ev_timer_stop(loop->ev, &timer->timer);
+    loop_timer_stop(loop, timer);
     timer->fired = fired;
+    if (loop->ev == NULL) {
+        driven_timer_start(&loop->driven, timer, ms);
+        return;
+    }
     ev_timer_init(&timer->timer, timer_fired, (double)ms / 1000, 0);
     ev_timer_start(loop->ev, &timer->timer);
 }
@@ -213,6 +306,10 @@ loop_timer_start(struct loop *loop, struct loop_timer *timer, uint64_t ms, void 
 void
 loop_timer_stop(struct loop *loop, struct loop_timer *timer)
 {
-    if (timer->fired != NULL)
+    if (timer->fired == NULL)
+        timer->listed = false;                          /* it was never started */
+    else if (loop->ev != NULL)
         ev_timer_stop(loop->ev, &timer->timer);
+    else
+        driven_timer_stop(timer);
 }

@@ -9,6 +9,7 @@
 #include <ev.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 struct loop;
 
@@ -16,12 +17,16 @@ struct loop;
 struct loop_fd {
     ev_io io;                           /* first; loop.c's */
     void (*ready)(struct loop_fd *watch, int events);
+    int events;                         /* loop_driven.c's */
 };
 
 /* A timer; embedded in its owner, all zero before it is first started. */
 struct loop_timer {
     ev_timer timer;                     /* first; loop.c's */
     void (*fired)(struct loop_timer *timer);
+    LIST_ENTRY(loop_timer) link;        /* loop_driven.c's, like all below */
+    uint64_t due_ns;
+    bool listed;
 };
 
 /* A message to a loop from another thread; the sender allocates it, run() frees it. */
@@ -32,6 +37,15 @@ struct loop_message {
 
 /* Returns 0 or -errno. before_wait(context) is called each time before the loop sleeps. */
 int loop_new(void (*before_wait)(void *context), void *context, struct loop **loop);
+
+/*
+ * A loop that another one drives. Its descriptor is readable whenever there is something to do, a timer that is due
+ * included: then loop_turn() does it, and does not wait. The loop's own thread is whichever calls loop_turn() or
+ * loop_run(), one at a time.
+ */
+int loop_new_driven(void (*before_wait)(void *context), void *context, struct loop **loop);
+int loop_fd(const struct loop *loop);
+void loop_turn(struct loop *loop);
 
 /*
  * Messages that have not been run are run first, so that what they carry is not lost. A loop_post() or loop_stop() that

@@ -328,7 +328,8 @@ transport_new(const struct transport_config *config, struct transport **out)
     int err = -ENOMEM;
 
     assert(config->call_size >= sizeof(struct call));
-    block_sigpipe();
+    if (!config->driven)
+        block_sigpipe();
     if (transport == NULL || private == NULL)
         goto fail;
     transport->private = private;
@@ -349,7 +350,8 @@ transport_new(const struct transport_config *config, struct transport **out)
     transport->pipes = pipe_pool_new(PIPES_MAX);
     if (transport->buffers == NULL || transport->pipes == NULL)
         goto fail;
-    err = loop_new(before_wait, transport, &transport->loop);
+    err = config->driven ? loop_new_driven(before_wait, transport, &transport->loop)
+                         : loop_new(before_wait, transport, &transport->loop);
     if (err < 0)
         goto fail;
     loop_timer_start(transport->loop, &private->stalled_timer, STALLED_MS, stalled_fired);

@@ -62,6 +62,7 @@ struct transport_config {
     size_t call_size;                   /* of the structure that begins with a struct call; the rest is not cleared */
     void (*before_wait)(void *context); /* before the loop sleeps, ahead of the sending of replies */
     void *context;
+    bool driven;                        /* its loop is driven by the caller's (loop_new_driven()); SIGPIPE stays as it is */
 };
 
 struct transport {

@@ -12,6 +12,7 @@
 #include "storage/cred.h"
 #include "storage/memory.h"
 #include "storage/posix.h"
+#include "storage/seed.h"
 
 #define FD_CACHE_MIN 64
 #define FD_CACHE_MAX 65536
@@ -50,15 +51,31 @@ fd_cache_size(const struct exports_builder *builder)
 }
 
 static int
+open_memory(const struct settings *settings, const char *name, struct store **store)
+{
+    const struct memory_config config = {
+        .max_bytes = settings->memory_bytes,
+        .max_files = settings->memory_files,
+        .user_bytes = settings->memory_user_bytes,
+        .user_files = settings->memory_user_files,
+        .root_mode = MEMORY_ROOT_MODE,
+        .unstable = settings->memory_unstable,
+        .seed = seed_for(settings->deterministic, name),
+        .counted_clock = settings->memory_clock == MEMORY_CLOCK_AUTO ? settings->deterministic != 0
+                                                                     : settings->memory_clock == MEMORY_CLOCK_COUNTED,
+    };
+
+    return memory_new(&config, store);
+}
+
+static int
 open_store(const struct exports_builder *builder, const struct shared_store *like, struct store **store)
 {
     const struct settings *settings = builder->settings;
     struct posix_config posix = { .path = like->name, .max_open = fd_cache_size(builder) };
-    struct memory_config memory = { .max_bytes = settings->memory_bytes, .max_files = settings->memory_files,
-                                    .root_mode = MEMORY_ROOT_MODE, .unstable = settings->memory_unstable };
 
     if (like->memory)
-        return memory_new(&memory, store);
+        return open_memory(settings, like->name, store);
     posix.inline_mode = settings->inline_mode == SETTING_INLINE_ON    ? POSIX_INLINE_ON
                         : settings->inline_mode == SETTING_INLINE_OFF ? POSIX_INLINE_OFF
                                                                       : POSIX_INLINE_AUTO;

@@ -202,6 +202,7 @@ run_server(const struct options *options, const struct log *log, const struct ev
            size_t error_size)
 {
     struct server_config config = { .settings = &options->settings, .exports = options_exports(options),
+                                    .fills = options->fills, .nfills = options->nfills,
                                     .addresses = options->addresses, .naddresses = options->naddresses, .log = *log,
                                     .control = true, .faults = options->faults };
     struct server *server;

@@ -6,25 +6,25 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
-#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "server/address.h"
 #include "server/log.h"
 #include "server/text.h"
 
 #define EXPORTS_FILE "/etc/exports"
 #define EXPORTS_DIR "/etc/exports.d/"                    /* the slash: it may be missing */
 #define SHOWN_MAX 128                                    /* bytes of a wrong word that are shown */
-#define REASON_MAX 512                                   /* bytes of what is wrong with a rule */
+#define REASON_MAX 512                                   /* bytes of a line from another module */
 #define HELP_INDENT 30
 #define LONG_VALUE 256                                   /* getopt's value of row i is LONG_VALUE + i */
 
 enum option_kind {
     KIND_SETTING,                       /* name is a setting; the value is the argument */
-    KIND_SET, KIND_CONFIG, KIND_EXPORT, KIND_EXPORTS, KIND_ADDRESS, KIND_READY_FD, KIND_PRINT_PORTS, KIND_FOREGROUND,
-    KIND_EPHEMERAL, KIND_PARENT_DEATH, KIND_FAULT, KIND_FAULTS, KIND_ALLOW_FAULTS,
+    KIND_SET, KIND_CONFIG, KIND_EXPORT, KIND_EXPORTS, KIND_FILL, KIND_ADDRESS, KIND_READY_FD, KIND_PRINT_PORTS,
+    KIND_FOREGROUND, KIND_EPHEMERAL, KIND_PARENT_DEATH, KIND_FAULT, KIND_FAULTS, KIND_ALLOW_FAULTS,
     KIND_ACTION                         /* do something else than to serve */
 };
 
@@ -45,13 +45,17 @@ static const struct option_row rows[] = {
     { "exports", 'E', "FILE", KIND_EXPORTS,
       .help = "Read exports from this file, or from all *.exports of this directory; may be repeated. Without -e and "
               "-E: /etc/exports and /etc/exports.d/*.exports." },
+    { "fill", '\0', "EXPORT=SOURCE", KIND_FILL,
+      .help = "Fill a memory: export at the start with all that is in a directory, or in a tar archive, compressed or not, "
+              "e.g. /x=tests/tree.tar.gz; may be repeated." },
     { "config", 'c', "FILE", KIND_CONFIG, .help = "Read settings from this file." },
     { "port", 'p', "N", KIND_SETTING, .setting = "port",
       .help = "TCP and UDP port, default 2049; 0 lets the kernel choose." },
     { "mount-port", 'm', "N", KIND_SETTING, .setting = "mount_port",
       .help = "Another port for MOUNT; default: the same." },
     { "address", 'a', "ADDR", KIND_ADDRESS,
-      .help = "Listen on this IPv4 or IPv6 address; may be repeated. Default: all." },
+      .help = "Listen on this IPv4 or IPv6 address, or on a Unix socket if it is an absolute path; may be repeated. Only "
+              "its owner and root can connect to such a socket, and count as root on this machine. Default: all addresses." },
     { "rpcbind", '\0', "auto|system|off", KIND_SETTING, .setting = "rpcbind",
       .help = "Whether to register with the system's rpcbind." },
     { "threads", '\0', "N", KIND_SETTING, .setting = "threads",
@@ -200,20 +204,37 @@ take_set(struct options *options, const char *text, char *error, size_t error_si
 }
 
 static int
-take_address(struct options *options, const char *text, char *error, size_t error_size)
+take_fill(struct options *options, const char *text, char *error, size_t error_size)
 {
-    const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM };
-    struct addrinfo *found;
+    const char *equals = strchr(text, '=');
+    struct server_fill *fill = &options->fills[options->nfills];
     char shown[SHOWN_MAX];
 
-    if (getaddrinfo(text, NULL, &hints, &found) != 0) {
-        snprintf(error, error_size, "--address: %s is not a numeric IPv4 or IPv6 address",
+    if (equals == NULL || equals == text || equals[1] == '\0') {
+        snprintf(error, error_size, "--fill %s: this is not EXPORT=SOURCE",
                  log_quote(shown, sizeof(shown), text, strlen(text)));
         return -EINVAL;
     }
-    memcpy(&options->addresses[options->naddresses++], found->ai_addr, found->ai_addrlen);
-    freeaddrinfo(found);
-    return 0;
+    options->nfills++;
+    fill->export = strndup(text, (size_t)(equals - text));
+    fill->source = strdup(equals + 1);
+    if (fill->export != NULL && fill->source != NULL)
+        return 0;
+    snprintf(error, error_size, "--fill: out of memory");
+    return -ENOMEM;
+}
+
+static int
+take_address(struct options *options, const char *text, char *error, size_t error_size)
+{
+    char reason[REASON_MAX];
+    int err = address_parse(text, &options->addresses[options->naddresses], reason, sizeof(reason));
+
+    if (err < 0)
+        snprintf(error, error_size, "--address: %s", reason);
+    else
+        options->naddresses++;
+    return err;
 }
 
 static int
@@ -293,6 +314,8 @@ take_option(struct options *options, const struct option_row *row, const char *a
         return take_string(options->lines, &options->nlines, argument, error, error_size);
     case KIND_EXPORTS:
         return take_string(options->files, &options->nfiles, argument, error, error_size);
+    case KIND_FILL:
+        return take_fill(options, argument, error, error_size);
     case KIND_ADDRESS:
         return take_address(options, argument, error, error_size);
     case KIND_READY_FD:
@@ -400,7 +423,7 @@ make_absolute(char **file, const char *dir)
     return 0;
 }
 
-/* A daemon leaves the directory that it was started in, and still reads its files when it is told to. */
+/* A daemon leaves the directory that it was started in, and still reads its files, now and when it is told to. */
 static int
 make_files_absolute(struct options *options, char *error, size_t error_size)
 {
@@ -414,6 +437,8 @@ make_files_absolute(struct options *options, char *error, size_t error_size)
         err = make_absolute(&options->settings.journal, cwd);
     if (err == 0)
         err = make_absolute(&options->settings.capture, cwd);
+    for (i = 0; i < options->nfills && err == 0; i++)
+        err = make_absolute(&options->fills[i].source, cwd);
     free(cwd);
     if (err < 0)
         snprintf(error, error_size, "the current directory: %s", strerror(-err));
@@ -449,7 +474,8 @@ options_parse(struct options *options, int argc, char **argv, char *error, size_
     options->files = calloc(room, sizeof(*options->files));
     options->lines = calloc(room, sizeof(*options->lines));
     options->addresses = calloc(room, sizeof(*options->addresses));
-    if (options->files == NULL || options->lines == NULL || options->addresses == NULL) {
+    options->fills = calloc(room, sizeof(*options->fills));
+    if (options->fills == NULL || options->files == NULL || options->lines == NULL || options->addresses == NULL) {
         snprintf(error, error_size, "out of memory");
         return -ENOMEM;
     }
@@ -479,6 +505,11 @@ options_fini(struct options *options)
         free(options->files[i]);
     for (i = 0; i < options->nlines; i++)
         free(options->lines[i]);
+    for (i = 0; i < options->nfills; i++) {
+        free(options->fills[i].export);
+        free(options->fills[i].source);
+    }
+    free(options->fills);
     free(options->files);
     free(options->lines);
     free(options->addresses);

@@ -14,6 +14,7 @@
 
 #include "server/exports.h"
 #include "server/faults.h"
+#include "server/server.h"
 #include "server/settings.h"
 
 enum options_action {
@@ -26,6 +27,8 @@ struct options {
     struct settings settings;           /* defaults, then the configuration file, then the command line */
     char **files, **lines;              /* where exports come from */
     size_t nfiles, nlines;
+    struct server_fill *fills;          /* of memory: exports, at the start */
+    size_t nfills;
     struct sockaddr_storage *addresses; /* to listen on */
     size_t naddresses;
     int ready_fd;                       /* -1: none */

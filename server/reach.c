@@ -45,9 +45,10 @@ reach_init(struct reach *reach, struct server *server, const struct sockaddr_sto
     const struct sockaddr_storage everywhere = { .ss_family = AF_INET }, *chosen = &everywhere;
     char value[8] = "", error[128];
 
-    if (naddresses > 0)
-        chosen = &addresses[0];
-    for (size_t i = 0; i < naddresses && chosen->ss_family != AF_INET; i++)
+    for (size_t i = naddresses; i-- > 0;)
+        if (addresses[i].ss_family == AF_INET6)
+            chosen = &addresses[i];
+    for (size_t i = naddresses; i-- > 0;)
         if (addresses[i].ss_family == AF_INET)
             chosen = &addresses[i];
     write_host(reach->host, sizeof(reach->host), chosen);
@@ -123,9 +124,13 @@ reach_url(const struct reach *reach, const char *path)
 static json_t *
 pack_export(const struct reach *reach, const char *path)
 {
-    char *command = reach_command(reach, path), *url = reach_url(reach, path);
+    char *command, *url;
     json_t *packed = NULL;
 
+    if (reach->ports.nfs == 0)
+        return json_pack("{s:o}", "path", control_text(path));
+    command = reach_command(reach, path);
+    url = reach_url(reach, path);
     if (command != NULL && url != NULL)
         packed = json_pack("{s:o, s:o, s:s}", "path", control_text(path), "command", control_text(command), "url", url);
     free(command);

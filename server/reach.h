@@ -17,7 +17,7 @@ struct reach {
 
 /*
  * Fill in what holds for all exports of a server that listens on these addresses (none: all). The host is the first one of
- * IPv4, or else the first; the loopback address stands for a server that listens on all. Any thread.
+ * IPv4, or else of IPv6; the loopback address stands for a server that listens on all. Any thread.
  */
 void reach_init(struct reach *reach, struct server *server, const struct sockaddr_storage *addresses, size_t naddresses);
 

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "server/address.h"
 #include "server/exports.h"
 #include "server/reach.h"
 #include "server/ringnfs_private.h"
@@ -134,23 +134,24 @@ ringnfs_set(struct ringnfs *rig, const char *key, const char *value)
 int
 ringnfs_listen_on(struct ringnfs *rig, const char *address)
 {
-    const struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM };
     int err = embed_check_fresh(rig);
-    struct addrinfo *found;
-    char shown[RINGNFS_SHOWN_MAX];
+    struct sockaddr_storage parsed = { .ss_family = AF_UNSPEC };
+    bool none;
 
     if (err == 0)
         err = embed_check_text(rig, address, "the address");
     if (err < 0)
         return err;
+    none = strcmp(address, "none") == 0;
     if (rig->naddresses == RINGNFS_ADDRESSES_MAX)
         return embed_fail(rig, -ENOSPC, "there are %d addresses already", RINGNFS_ADDRESSES_MAX);
-    if (getaddrinfo(address, NULL, &hints, &found) != 0)
-        return embed_fail(rig, -EINVAL, "%s is not a numeric IPv4 or IPv6 address",
-                          log_quote(shown, sizeof(shown), address, strlen(address)));
-    memcpy(&rig->addresses[rig->naddresses++], found->ai_addr, found->ai_addrlen);
-    freeaddrinfo(found);
-    return 0;
+    if (rig->naddresses > 0 && none != (rig->addresses[0].ss_family == AF_UNSPEC))
+        return embed_fail(rig, -EINVAL, "\"none\" does not go together with an address");
+    if (!none)
+        err = address_parse(address, &parsed, rig->error, sizeof(rig->error));
+    if (err == 0)
+        rig->addresses[rig->naddresses++] = parsed;
+    return err;
 }
 
 /* Keep a line for the start. */
@@ -259,6 +260,8 @@ ringnfs_start(struct ringnfs *rig)
 
     if (err == 0)
         err = settings_check(&rig->settings, rig->error, sizeof(rig->error));
+    if (err == 0 && rig->driven)
+        err = embed_prepare_driven(rig);
     if (err == 0 && rig->naddresses == 0)
         err = ringnfs_listen_on(rig, "127.0.0.1");
     if (err < 0)
@@ -274,6 +277,7 @@ ringnfs_start(struct ringnfs *rig)
     config.hook = rig->seeing.hook;
     config.hook_context = rig->seeing.hook_context;
     config.keep_calls = rig->seeing.keep_calls;
+    config.driven = rig->driven;
     config.stateless = rig->settings.state_dir == NULL;
     return server_new(&config, &rig->server, rig->error, sizeof(rig->error));
 }
@@ -333,6 +337,8 @@ tell(struct ringnfs *rig, const char *path, char **out, char *(*format)(const st
     if (!is_exported(rig->server, path))
         return embed_fail(rig, -ENOENT, "%s is not exported", log_quote(shown, sizeof(shown), path, strlen(path)));
     reach_init(&reach, rig->server, rig->addresses, rig->naddresses);
+    if (reach.ports.nfs == 0)
+        return embed_fail(rig, -EADDRNOTAVAIL, "the server listens on no port");
     *out = format(&reach, path);
     return *out != NULL ? 0 : embed_fail(rig, -ENOMEM, "out of memory");
 }

@@ -14,7 +14,8 @@
  * Any number of servers may be in a process; they share nothing. A server works on threads of its own, which take no
  * signals. It installs no signal handlers, writes nothing unless it was told where to, keeps nothing on disk unless
  * state_dir is set, and changes nothing of the process: its threads act as other users (if it is root's), and enter a
- * sandbox (if the setting says so), each for itself. To be driven by a loop of the caller's own is not possible yet.
+ * sandbox (if the setting says so), each for itself. A server of memory: exports may be driven by a loop of the caller's
+ * own in place of that: ringnfs_drive().
  *
  * Threads: calls about one server are for one thread at a time, and that may be any; calls about different servers may run
  * at once. After a fork() a server is its maker's alone: in the child all calls fail with -EPERM and ringnfs_free() does
@@ -22,7 +23,7 @@
  *
  * Errors: calls return 0 (or what they say), or a negative errno; ringnfs_error() then has the reason in one line. -EINVAL
  * stands for NULL, for a value that is wrong, and for a call that comes at the wrong time, such as a second
- * ringnfs_start(); -ENOMEM may come from all. A failed call changes nothing.
+ * ringnfs_start(); -ENOMEM may come from all. A failed call changes nothing, unless it says so.
  *
  * Strings that are passed in are copied. All of this since 0.1. Before 1.0 the interface may still change, and the name of
  * the shared library with it.
@@ -66,7 +67,12 @@ RINGNFS_API int ringnfs_new(struct ringnfs **server);
  */
 RINGNFS_API int ringnfs_set(struct ringnfs *server, const char *key, const char *value);
 
-/* Listen on this numeric IPv4 or IPv6 address instead; may be repeated. "0.0.0.0" and "::" are all. Before the start. */
+/*
+ * Listen on this numeric IPv4 or IPv6 address instead ("0.0.0.0" and "::" are all), or on a Unix socket with this absolute
+ * path; may be repeated. The socket's mode is 0600, since whoever connects counts as 127.0.0.1 with a reserved port; one
+ * that is there and has no server any more is replaced, and the name is gone after the stop. "none": listen on nothing;
+ * clients come by ringnfs_add_connection(). -ENAMETOOLONG: a path of more than 107 bytes. Before the start.
+ */
 RINGNFS_API int ringnfs_listen_on(struct ringnfs *server, const char *address);
 
 /*
@@ -95,13 +101,37 @@ RINGNFS_API int ringnfs_log_to_fd(struct ringnfs *server, int fd);
  */
 RINGNFS_API int ringnfs_start(struct ringnfs *server);
 
-/* The port of NFS, NFSACL and MOUNT, and of MOUNT if it has another; TCP and UDP alike. While it runs. */
+/*
+ * Have a loop of the caller's own do the server's work, in place of threads: nothing is answered but within
+ * ringnfs_process(). Such a server has memory: exports only (-EOPNOTSUPP for others), one worker, and no sandbox: the
+ * calling thread keeps its rights, signals and all. Some threads there are all the same; they wait for what such exports
+ * never need. Before the start.
+ */
+RINGNFS_API int ringnfs_drive(struct ringnfs *server);
+
+/*
+ * The descriptor to watch for reading, with poll(2), epoll(7) or any loop: then ringnfs_process() has something to do, for
+ * a client, for a timer of the server's, or because of a call about it. It stays the server's. -EINVAL: it is not driven.
+ * While it runs.
+ */
+RINGNFS_API int ringnfs_fd(struct ringnfs *server);
+
+/*
+ * Do what there is to do, without waiting. After a turn's worth the descriptor just stays readable. It may be called at any
+ * time; from any thread, as all calls. Functions of the caller's that the server calls run within. While it runs.
+ */
+RINGNFS_API int ringnfs_process(struct ringnfs *server);
+
+/*
+ * The port of NFS, NFSACL and MOUNT, and of MOUNT if it has another; TCP and UDP alike; 0 if it listens on none. While it
+ * runs.
+ */
 RINGNFS_API int ringnfs_nfs_port(struct ringnfs *server);
 RINGNFS_API int ringnfs_mount_port(struct ringnfs *server);
 
 /*
  * The command by which root mounts an export on /mnt, and its URL for libnfs. *out is to be freed by free(), NULL on
- * error. -ENOENT: it is not exported. While it runs.
+ * error. -ENOENT: it is not exported; -EADDRNOTAVAIL: the server listens on no port. While it runs.
  */
 RINGNFS_API int ringnfs_mount_command(struct ringnfs *server, const char *path, char **out);
 RINGNFS_API int ringnfs_url(struct ringnfs *server, const char *path, char **out);
@@ -274,6 +304,52 @@ RINGNFS_API int ringnfs_count_calls(struct ringnfs *server, const char *descript
  * ringnfs_count_calls().
  */
 RINGNFS_API int ringnfs_expect(struct ringnfs *server, const char *expectation);
+
+/*
+ * What a memory: export holds, all while the server runs. export_name is as for ringnfs_remove_export(). -ENOENT: it is
+ * not exported, or there is no such file; -EINVAL: it is no memory: export. Paths begin at its root, with or without a
+ * slash; no symbolic link in them is followed, and ".." is refused. Clients may call meanwhile: each file that is put is
+ * made, written and given its mode one after the other.
+ */
+
+/*
+ * Put all that is in a directory, or in a tar archive (ustar, pax, GNU; plain, or compressed by gzip, bzip2, xz or zstd),
+ * into an export, beside and in the place of what is there: with owners, modes, times of modification, links, devices and
+ * holes, without extended attributes. An archive with absolute names or ".." in them is refused. -EOPNOTSUPP: this build
+ * reads no archives. What was put there before an error stays. The setting memory_bytes bounds it (-ENOSPC).
+ */
+RINGNFS_API int ringnfs_fill(struct ringnfs *server, const char *export_name, const char *source);
+
+/*
+ * Put a file with these contents (it may be there), a directory (likewise), or a symbolic link (what is there goes, but no
+ * directory). They are root's; mode is permission bits. Directories above are made if they are missing. data is copied. Of
+ * a file that does not fit (-ENOSPC) there is a part.
+ */
+RINGNFS_API int ringnfs_put_file(struct ringnfs *server, const char *export_name, const char *path, const void *data,
+                                 size_t len, unsigned mode);
+RINGNFS_API int ringnfs_put_dir(struct ringnfs *server, const char *export_name, const char *path, unsigned mode);
+RINGNFS_API int ringnfs_put_symlink(struct ringnfs *server, const char *export_name, const char *path, const char *text);
+
+/* Give what a path names to a user and a group. */
+RINGNFS_API int ringnfs_set_owner(struct ringnfs *server, const char *export_name, const char *path, unsigned uid,
+                                  unsigned gid);
+
+/* A file's contents as they are now. *data is to be freed by free(), NULL on error. */
+RINGNFS_API int ringnfs_get_file(struct ringnfs *server, const char *export_name, const char *path, void **data,
+                                 size_t *len);
+
+/*
+ * A copy of an export's whole tree, and going back to it, any number of times. A call of a client's comes before all of it
+ * or after. After going back handles name files that are in the snapshot as they were then, also if they had been removed;
+ * those of all others are stale for ever. The clock, and the numbers that new files get, go on. A snapshot takes as much
+ * memory as the tree does. It is the caller's, to be freed by ringnfs_snapshot_free() before or after the server; NULL is
+ * fine there. -EINVAL: NULL; -EXDEV: it is of another export, or of one that was removed meanwhile.
+ */
+struct ringnfs_snapshot;
+RINGNFS_API int ringnfs_snapshot(struct ringnfs *server, const char *export_name, struct ringnfs_snapshot **snapshot);
+RINGNFS_API int ringnfs_restore(struct ringnfs *server, const char *export_name,
+                                const struct ringnfs_snapshot *snapshot);
+RINGNFS_API void ringnfs_snapshot_free(struct ringnfs_snapshot *snapshot);
 
 /*
  * Finish the calls under way (for drain_timeout at most), close all connections and sockets, end all threads. What was in

@@ -31,6 +31,7 @@ struct ringnfs {
     size_t nlines;
     struct sockaddr_storage addresses[RINGNFS_ADDRESSES_MAX];
     size_t naddresses;                  /* 0: 127.0.0.1 */
+    bool driven;                        /* by the caller's loop */
     struct log log;
     struct faults *faults;
     struct ringnfs_seeing seeing;
@@ -54,5 +55,8 @@ int embed_check_fresh(struct ringnfs *rig);
 int embed_check_running(struct ringnfs *rig);
 int embed_check_unstopped(struct ringnfs *rig);
 int embed_check_text(struct ringnfs *rig, const char *text, const char *what);
+
+/* ringnfs_loop.c: settings for a server that is driven. Returns 0, or -EINVAL when they ask for what it cannot do. */
+int embed_prepare_driven(struct ringnfs *rig);
 
 #endif

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "server/cpus.h"
+#include "server/fill.h"
 #include "server/mount3.h"
 #include "server/nfs3_call.h"
 #include "server/nfsacl.h"
@@ -113,7 +114,7 @@ start_pools(struct server *server)
 
 /* How many workers there shall be. Returns 0 or -errno with error. */
 static int
-choose_workers(const struct settings *settings, unsigned *count, char *error, size_t error_size)
+choose_workers(const struct settings *settings, bool driven, unsigned *count, char *error, size_t error_size)
 {
     bool listed = strcmp(settings->cpu_affinity, "off") != 0 && strcmp(settings->cpu_affinity, "auto") != 0;
     char why[ERROR_MAX];
@@ -122,7 +123,9 @@ choose_workers(const struct settings *settings, unsigned *count, char *error, si
 
     if (err < 0)
         snprintf(error, error_size, "cpu_affinity: %s", why);
-    if (settings->workers != 0)
+    if (driven)
+        *count = 1;
+    else if (settings->workers != 0)
         *count = settings->workers;
     else
         *count = listed ? MIN(cpus.count, WORKERS_MAX) : MIN(cpus_usable(), AUTO_WORKERS_MAX);
@@ -149,9 +152,10 @@ open_sockets(struct server *server, const struct server_config *config, unsigned
     if (err < 0)
         return err;
     server->ports.nfs = server->ports.mount = server->nfs_sockets.port;
-    if (settings->mount_port == 0 || settings->mount_port == server->ports.nfs)
+    if (server->ports.nfs == 0 || settings->mount_port == 0 || settings->mount_port == server->ports.nfs)
         return 0;
     listen.port = (uint16_t)settings->mount_port;
+    listen.skip_local = true;
     err = listen_open(&listen, &server->mount_sockets, error, error_size);
     server->ports.mount = server->mount_sockets.port;
     return err;
@@ -263,10 +267,8 @@ list_registrations(struct server *server)
     bool ipv4 = false, ipv6 = false;
 
     for (size_t i = 0; i < server->nfs_sockets.count; i++) {
-        if (server->nfs_sockets.sockets[i].address.ss_family == AF_INET6)
-            ipv6 = true;
-        else
-            ipv4 = true;
+        ipv6 = ipv6 || server->nfs_sockets.sockets[i].address.ss_family == AF_INET6;
+        ipv4 = ipv4 || server->nfs_sockets.sockets[i].address.ss_family == AF_INET;
     }
     for (size_t i = 0; i < REGISTRATIONS; i++)
         server->registrations[i] = (struct rpcbind_entry){
@@ -287,7 +289,7 @@ register_ports(struct server *server, char *error, size_t error_size)
     int err;
 
     list_registrations(server);
-    if (server->settings.rpcbind == RPCBIND_OFF)
+    if (server->settings.rpcbind == RPCBIND_OFF || server->ports.nfs == 0)
         return 0;
     err = rpcbind_register(server->registrations, REGISTRATIONS, reason, sizeof(reason));
     server->registered = err == 0;
@@ -307,7 +309,7 @@ log_start(const struct server *server)
     const struct exports *set = server->exports;
     struct pool_stats stats;
     char names[LOGGED_EXPORTS * (LOGGED_PATH + 2) + 32] = "nothing";
-    char path[LOGGED_PATH];
+    char path[LOGGED_PATH], ports[64] = "no port";
     size_t used = 0;
 
     for (size_t i = 0; i < MIN(set->count, LOGGED_EXPORTS); i++)
@@ -316,9 +318,10 @@ log_start(const struct server *server)
     if (set->count > LOGGED_EXPORTS)
         snprintf(names + used, sizeof(names) - used, " and %zu more", set->count - LOGGED_EXPORTS);
     pool_read_stats(server->pool, &stats);
-    log_info(&server->log, "serving %s on port %u, MOUNT on port %u; engine %s, workers %u, threads %u", names,
-             server->ports.nfs, server->ports.mount, worker_engine_name(server->workers[0]), server->nworkers,
-             stats.threads);
+    if (server->ports.nfs != 0)
+        snprintf(ports, sizeof(ports), "port %u, MOUNT on port %u", server->ports.nfs, server->ports.mount);
+    log_info(&server->log, "serving %s on %s; engine %s, workers %u, threads %u", names, ports,
+             worker_engine_name(server->workers[0]), server->nworkers, stats.threads);
     if (server->settings.sqpoll > 0 && !worker_polls(server->workers[0]))
         log_warn(&server->log, "sqpoll: this kernel gives no such thread; workers submit themselves");
     if (worker_cred_mode(server->workers[0]) == CRED_SELF)
@@ -378,6 +381,24 @@ open_control(struct server *server, char *error, size_t error_size)
     return control_new(&config, &server->control, error, error_size);
 }
 
+static int
+fill_exports(struct server *server, const struct server_config *config, char *error, size_t error_size)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < config->nfills && err == 0; i++) {
+        struct tree tree = { .source = config->fills[i].source, .error = error, .error_size = error_size };
+        struct exports *set;
+
+        err = server_memory_store(server, config->fills[i].export, &set, &tree.store, error, error_size);
+        if (err < 0)
+            return err;
+        err = fill_store(&tree);
+        exports_put(set);
+    }
+    return err;
+}
+
 /* What handles and mounts are remembered by. */
 static int
 start_state(struct server *server, const struct server_config *config, char *error, size_t error_size)
@@ -387,6 +408,8 @@ start_state(struct server *server, const struct server_config *config, char *err
 
     if (err < 0)
         return config->stateless ? server_explain(err, "the key of handles", error, error_size) : err;
+    if (server->settings.deterministic != 0)
+        state_seed_key(server->state, server->settings.deterministic);
     err = mount_list_new(server->settings.mount_list, server->state, &server->mounts);
     return err < 0 ? server_explain(err, "the MOUNT list", error, error_size) : 0;
 }
@@ -438,10 +461,12 @@ static int
 start(struct server *server, const struct server_config *config, char *error, size_t error_size)
 {
     unsigned workers = 0;
-    int err = choose_workers(&server->settings, &workers, error, error_size);
+    int err = choose_workers(&server->settings, config->driven, &workers, error, error_size);
 
     if (err == 0)
         err = server_load_exports(server, error, error_size);
+    if (err == 0)
+        err = fill_exports(server, config, error, error_size);
     if (err == 0)
         err = start_state(server, config, error, error_size);
     if (err == 0)
@@ -495,6 +520,7 @@ server_new(const struct server_config *config, struct server **out, char *error,
     log_meter_init(&server->log_meter, config->settings->log_limit, server_now_ms);
     server->log = config->log;
     server->log.meter = &server->log_meter;
+    server->shared.driven = config->driven;
     err = settings_copy(&server->settings, config->settings);
     server->settings.log_level = config->log.level;      /* what is in force, whoever chose it */
     if (err == 0)
@@ -536,6 +562,18 @@ server_add_connection(struct server *server, int fd)
             best = server->workers[i];
     worker_add_connection(best, fd);
     return 0;
+}
+
+int
+server_fd(const struct server *server)
+{
+    return server->shared.driven ? worker_fd(server->workers[0]) : -1;
+}
+
+void
+server_turn(struct server *server)
+{
+    worker_turn(server->workers[0]);
 }
 
 static void

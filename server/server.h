@@ -33,10 +33,17 @@
 struct observer;
 struct server;
 
+/* What a memory: export is filled with before anybody can ask for it. */
+struct server_fill {
+    char *export, *source;              /* its name; a directory or an archive (fill.h) */
+};
+
 struct server_config {
     const struct settings *settings;    /* copied */
     struct exports_source exports;      /* copied */
-    const struct sockaddr_storage *addresses;   /* to listen on; none: all */
+    const struct server_fill *fills;
+    size_t nfills;
+    const struct sockaddr_storage *addresses;   /* to listen on; none: all; see listen.h for those without port */
     size_t naddresses;
     struct log log;                     /* copied; its meter is the server's own */
     const struct hosts_source *hosts;   /* where host names are looked up; NULL: on this machine */
@@ -48,12 +55,13 @@ struct server_config {
     void *hook_context;
     size_t keep_calls;                  /* calls that are kept for questions; 0: none */
     bool stateless;                     /* keep nothing: state_dir does not count */
+    bool driven;                        /* by the caller's loop: see server_turn() */
     bool control;                       /* open a control socket in the state directory (control.h); not if stateless */
 };
 
 /* Where it can be reached. */
 struct server_ports {
-    uint16_t nfs, mount;                /* TCP and UDP alike */
+    uint16_t nfs, mount;                /* TCP and UDP alike; 0: it listens on none */
 };
 
 /* How the last change of the exports went. */
@@ -132,6 +140,21 @@ int server_remove_export(struct server *server, const char *path, char *error, s
  * it stays the caller's.
  */
 int server_add_connection(struct server *server, int fd);
+
+/*
+ * The store of the memory: export of this name, spelled as in exports(5), and the set it belongs to, to be given back with
+ * exports_put(). Returns 0, -ENOENT, or -EINVAL when it is another kind of export, with error.
+ */
+int server_memory_store(struct server *server, const char *path, struct exports **set, struct store **store, char *error,
+                        size_t error_size);
+
+/*
+ * Of a driven server, which has one worker and no thread for it: the descriptor that is readable when there is something to
+ * do, and doing it without waiting. Then all calls about the server are for one thread at a time, and server_free() does
+ * what is left. -1: it is not driven.
+ */
+int server_fd(const struct server *server);
+void server_turn(struct server *server);
 
 /* The exports in use; give them back with exports_put(). */
 struct exports *server_exports(struct server *server);

@@ -130,6 +130,12 @@ load(struct server *server, const struct source_copy *copy, struct exports **set
     struct exports_source source = source_of(copy);
     int err = exports_load(&source, &server->settings, server->exports, set, error, error_size);
 
+    if (err == 0 && server->shared.driven && exports_have_dirs(*set)) {
+        exports_put(*set);
+        *set = NULL;
+        snprintf(error, error_size, "a server that the caller's loop drives exports memory: only, no directories");
+        return -EOPNOTSUPP;
+    }
     if (err == 0)
         warn(server, error);
     return err;
@@ -169,8 +175,7 @@ hand_to_workers(struct server *server, struct exports *set)
     for (unsigned i = 0; i < server->nworkers; i++)
         worker_reload(server->workers[i], reloads[i], &applied);
     for (unsigned i = 0; i < server->nworkers; i++)
-        while (sem_wait(&applied) < 0 && errno == EINTR)
-            continue;
+        worker_wait(server->workers[i], &applied);
     sem_destroy(&applied);
     free(reloads);
     return 0;
@@ -343,9 +348,8 @@ server_add_export(struct server *server, const char *line, char *error, size_t e
     return err;
 }
 
-/* The export of exactly that name; NULL: there is none, or memory is short. */
-static const struct export *
-find_export(const struct exports *set, const char *path)
+const struct export *
+server_find_export(const struct exports *set, const char *path)
 {
     bool memory = strncmp(path, memory_prefix, sizeof(memory_prefix) - 1) == 0;
     char *plain = strdup(memory ? path + sizeof(memory_prefix) - 1 : path);
@@ -365,7 +369,7 @@ find_export(const struct exports *set, const char *path)
 static int
 take_away(struct source_copy *copy, const struct server *server, const char *path, char *error, size_t error_size)
 {
-    const struct export *export = find_export(server->exports, path);
+    const struct export *export = server_find_export(server->exports, path);
     char shown[SHOWN_MAX];
     bool known = false;
     size_t i;

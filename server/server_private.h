@@ -99,6 +99,9 @@ void server_source_fini(struct source_copy *copy);
 /* Begin to use rules of faults, NULL: none ever. Before the workers start. Returns 0 or -errno with error. */
 int server_use_faults(struct server *server, struct faults *faults, char *error, size_t error_size);
 
+/* The export of exactly that name, spelled as in exports(5); NULL: there is none, or memory is short. */
+const struct export *server_find_export(const struct exports *set, const char *path);
+
 /* Load the exports for the first time. Returns 0 or -errno with error. */
 int server_load_exports(struct server *server, char *error, size_t error_size);
 

@@ -105,8 +105,8 @@ server_place_workers(struct server *server, const char *cpu_affinity, char *erro
     char why[256];
     int err = cpus_choose(cpu_affinity, &cpus, why, sizeof(why));
 
-    if (err == 0 && cpus.count == 0 && !server->placed)
-        return 0;
+    if (err == 0 && (server->shared.driven || (cpus.count == 0 && !server->placed)))
+        return 0;                                       /* where the caller's thread runs is his */
     if (err == 0 && cpus.count == 0)
         err = cpus_choose("auto", &all, why, sizeof(why));
     if (err < 0) {

@@ -17,6 +17,7 @@ enum setting_engine { SETTING_ENGINE_AUTO, SETTING_ENGINE_URING, SETTING_ENGINE_
 enum setting_journal_data { SETTING_JOURNAL_DIGEST, SETTING_JOURNAL_WHOLE };
 enum setting_sandbox { SETTING_SANDBOX_AUTO, SETTING_SANDBOX_ON, SETTING_SANDBOX_OFF };
 enum setting_inline { SETTING_INLINE_AUTO, SETTING_INLINE_ON, SETTING_INLINE_OFF };
+enum setting_memory_clock { MEMORY_CLOCK_AUTO, MEMORY_CLOCK_REAL, MEMORY_CLOCK_COUNTED };
 
 struct setting;
 
@@ -60,6 +61,10 @@ struct settings {
     uint64_t memory_bytes;              /* a memory: export's size */
     uint64_t memory_files;
     bool memory_unstable;               /* UNSTABLE data there can be lost by a crash on demand */
+    uint64_t memory_user_bytes;         /* of what one user owns in it; 0: no limit, likewise: */
+    uint64_t memory_user_files;
+    enum setting_memory_clock memory_clock;
+    uint32_t deterministic;             /* seed of what is random otherwise; 0: it stays random */
     enum setting_sandbox sandbox;
     char *journal;                      /* owned; a file that calls are written to; NULL: none */
     enum setting_journal_data journal_data;

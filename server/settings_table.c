@@ -26,6 +26,7 @@ static const char *const engine_words[] = { "auto", "uring", "pool", NULL };
 static const char *const inline_words[] = { "auto", "on", "off", NULL };
 static const char *const journal_data_words[] = { "digest", "whole", NULL };
 static const char *const sandbox_words[] = { "auto", "on", "off", NULL };
+static const char *const memory_clock_words[] = { "auto", "real", "counted", NULL };
 static const char *const log_level_words[] = { "error", "warn", "info", "debug", NULL };
 
 const struct setting settings_table[] = {
@@ -172,6 +173,18 @@ const struct setting settings_table[] = {
       .help = "Whether data that was written UNSTABLE to a memory: export is that until it is committed, as on a disk, so "
               "that a crash on demand loses it; it then takes up to twice the memory. Off, all of it is stable at once. On "
               "by default with --ephemeral and in libringnfs." },
+    { "memory_user_bytes", SIZE(memory_user_bytes, 0, GIB(1024), 1), .initial = "0",
+      .help = "What one user's files may take of a memory: export, but root's; as with a disk's quotas he is told that "
+              "his is used up, not that there is no space. 0 is no limit." },
+    { "memory_user_files", NUMBER(memory_user_files, "files", 0, 1000000000), .initial = "0",
+      .help = "How many files and directories of a memory: export one user may own, likewise." },
+    { "memory_clock", CHOICE(memory_clock, memory_clock_words), .initial = "auto",
+      .help = "Times of files in memory: exports: real is the clock of the day; counted begins with the year 2000 and "
+              "moves on by a millisecond with each change; auto is counted for a deterministic server, else real." },
+    { "deterministic", NUMBER(deterministic, "", 0, UINT32_MAX), .initial = "0",
+      .help = "For tests: the same calls, one after the other, to memory: exports get the same replies, byte for byte, "
+              "from every server that has this number. Handles, file system ids and write verifiers are made from it, so "
+              "whoever knows it can make handles. 0 draws all of them at random." },
     { "sandbox", CHOICE(sandbox, sandbox_words), .initial = "auto",
       .help = "Whether threads give up the capabilities, system calls and paths that they do not need: auto as far as this "
               "machine lets them, on not without all of it, off nothing." },

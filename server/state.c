@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "server/sandbox.h"
+#include "storage/seed.h"
 
 #define KEY_FILE "handle-key"
 #define KEY_DIGITS (2 * FH_KEY_SIZE)
@@ -430,6 +431,12 @@ state_new_stateless(struct state **out)
     }
     *out = state;
     return 0;
+}
+
+void
+state_seed_key(struct state *state, uint64_t seed)
+{
+    seed_fill(seed, "key of handles", state->key.bytes, sizeof(state->key.bytes));
 }
 
 void

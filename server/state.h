@@ -28,6 +28,9 @@ int state_open(const char *dir, struct state **state, char *error, size_t error_
  */
 int state_new_stateless(struct state **state);
 
+/* From now on the key is made from a seed (storage/seed.h), whatever the directory has. Before anybody uses it. */
+void state_seed_key(struct state *state, uint64_t seed);
+
 void state_close(struct state *state);
 
 /* Where state is kept when nobody says; to be freed. NULL when memory is short, or (errno ENOENT) there is no home. */

@@ -110,9 +110,14 @@ log_timer_fired(struct loop_timer *timer)
     loop_timer_start(worker->transport->loop, timer, LOG_WINDOW_MS, log_timer_fired);
 }
 
+/* A ring is for one thread, and a driven worker has none. */
 static enum engine_type
-engine_type(enum setting_engine setting)
+engine_type(const struct worker_shared *shared)
 {
+    enum setting_engine setting = shared->settings->engine;
+
+    if (shared->driven)
+        return ENGINE_POOL;
     return setting == SETTING_ENGINE_URING ? ENGINE_URING : setting == SETTING_ENGINE_POOL ? ENGINE_POOL : ENGINE_AUTO;
 }
 
@@ -130,7 +135,7 @@ set_up(struct worker *worker)
 {
     struct worker_shared *shared = worker->shared;
     const struct engine_config engine = {
-        .type = engine_type(shared->settings->engine),
+        .type = engine_type(shared),
         .ring_entries = shared->settings->ring_entries,
         .poll_ms = shared->settings->sqpoll,
         .register_max = shared->register_max,
@@ -143,13 +148,14 @@ set_up(struct worker *worker)
         .call_size = shared->call_size,
         .before_wait = before_wait,
         .context = worker,
+        .driven = shared->driven,
     };
     int err;
 
     err = sandbox_enter_place(shared->sandbox, SANDBOX_CALLS);
     if (err < 0)
         return err;
-    worker->private->cred_mode = cred_thread_init();
+    worker->private->cred_mode = shared->driven ? cred_process_mode() : cred_thread_init();
     err = engine_new(&engine, &worker->engine);
     if (err == 0)
         err = sandbox_enter_filter(shared->sandbox, SANDBOX_CALLS);
@@ -191,6 +197,14 @@ tear_down(struct worker *worker)
     export_view_put(worker->view);
 }
 
+static void
+run_and_tear_down(struct worker *worker)
+{
+    if (worker->private->start_err == 0)
+        loop_run(worker->transport->loop);
+    tear_down(worker);
+}
+
 static void *
 worker_main(void *arg)
 {
@@ -199,9 +213,7 @@ worker_main(void *arg)
 
     private->start_err = set_up(worker);
     sem_post(&private->reached);
-    if (private->start_err == 0)
-        loop_run(worker->transport->loop);
-    tear_down(worker);
+    run_and_tear_down(worker);
     return NULL;
 }
 
@@ -219,10 +231,37 @@ start_thread(struct worker *worker)
     return -err;
 }
 
-static void
-wait_reached(struct worker_private *private)
+static int
+begin(struct worker *worker)
 {
-    while (sem_wait(&private->reached) < 0 && errno == EINTR)
+    if (!worker->shared->driven)
+        return start_thread(worker);
+    worker->private->start_err = set_up(worker);
+    sem_post(&worker->private->reached);
+    return 0;
+}
+
+int
+worker_fd(const struct worker *worker)
+{
+    return loop_fd(worker->transport->loop);
+}
+
+void
+worker_turn(struct worker *worker)
+{
+    loop_turn(worker->transport->loop);
+}
+
+void
+worker_wait(struct worker *worker, sem_t *posted)
+{
+    if (worker->shared->driven) {
+        while (sem_trywait(posted) < 0)
+            worker_turn(worker);
+        return;
+    }
+    while (sem_wait(posted) < 0 && errno == EINTR)
         continue;
 }
 
@@ -252,13 +291,14 @@ worker_new(struct worker_shared *shared, struct exports *set, struct worker **ou
     SLIST_INIT(&private->listeners);
     sem_init(&private->reached, 0, 0);
     worker->view = export_view_new(set);
-    err = worker->view != NULL ? start_thread(worker) : -ENOMEM;
+    err = worker->view != NULL ? begin(worker) : -ENOMEM;
     if (err < 0) {
         export_view_put(worker->view);
         worker_delete(worker);
         return err;
     }
-    wait_reached(private);
+    while (sem_wait(&private->reached) < 0 && errno == EINTR)
+        continue;
     err = private->start_err;
     if (err < 0) {
         worker_free(worker);
@@ -273,7 +313,10 @@ worker_free(struct worker *worker)
 {
     if (worker == NULL)
         return;
-    pthread_join(worker->private->thread, NULL);
+    if (worker->shared->driven)
+        run_and_tear_down(worker);
+    else
+        pthread_join(worker->private->thread, NULL);
     worker_delete(worker);
 }
 
@@ -497,7 +540,7 @@ worker_pause(struct worker *worker, bool pause)
     private->pause = pause;
     private->pause_message.run = run_pause;
     loop_post(worker->transport->loop, &private->pause_message);
-    wait_reached(private);
+    worker_wait(worker, &private->reached);
 }
 
 static void
@@ -517,7 +560,7 @@ worker_reset(struct worker *worker)
 
     private->reset_message.run = run_reset;
     loop_post(worker->transport->loop, &private->reset_message);
-    wait_reached(private);
+    worker_wait(worker, &private->reached);
 }
 
 static void
@@ -537,7 +580,7 @@ worker_stop_listening(struct worker *worker)
 
     private->stop_listening_message.run = run_stop_listening;
     loop_post(worker->transport->loop, &private->stop_listening_message);
-    wait_reached(private);
+    worker_wait(worker, &private->reached);
 }
 
 static void

@@ -58,6 +58,7 @@ struct worker_shared {
     const struct program *const *programs;
     size_t nprograms;
     size_t call_size;                   /* of the largest structure that a program's calls are first member of */
+    bool driven;                        /* there is one worker, and it has no thread: see worker_turn() */
 };
 
 /* Written by the worker, read by anyone. */
@@ -90,6 +91,16 @@ int worker_new(struct worker_shared *shared, struct exports *set, struct worker 
  * before. The worker's thread.
  */
 uint32_t worker_memory(struct worker *worker, struct buf *buf);
+
+/*
+ * Of a driven worker: the descriptor that is readable when it has something to do, and doing it. The thread that calls this
+ * is the worker's meanwhile; none of its rights, signals and the like is changed, so files must need none: memory: only.
+ */
+int worker_fd(const struct worker *worker);
+void worker_turn(struct worker *worker);
+
+/* Wait for a post by this worker, which the calling thread drives if need be. */
+void worker_wait(struct worker *worker, sem_t *posted);
 
 /* How the worker acts for callers, and "uring" or "pool". */
 enum cred_mode worker_cred_mode(const struct worker *worker);

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
-#include <sys/random.h>
+
+#include "storage/seed.h"
 
 #define FIRST_BUCKETS 64
 #define ID_SIZE 16                      /* fileid, generation */
+#define COUNTED_BEGIN 946684800         /* 2000-01-01 00:00:00 UTC */
 #define ATIME_SECONDS (24 * 60 * 60)    /* an access time older than this moves although nothing was changed */
 #define INLINE_LINK 60                  /* bytes of a symbolic link's text that take no block, as ext4 */
 
@@ -25,12 +27,29 @@ is_later(const struct timespec *a, const struct timespec *b)
     return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
 }
 
+static struct timespec
+now_of(const struct memory_store *store)
+{
+    struct timespec now = { .tv_sec = COUNTED_BEGIN + (time_t)(store->changes / 1000),
+                            .tv_nsec = (long)(store->changes % 1000) * 1000000 };
+
+    if (!store->config.counted_clock)
+        clock_gettime(CLOCK_REALTIME, &now);
+    return now;
+}
+
+struct timespec
+memory_tick(struct memory_store *store)
+{
+    store->changes++;
+    return now_of(store);
+}
+
 void
 memory_touch(struct memory_node *node)
 {
-    struct timespec now;
+    struct timespec now = memory_tick(memory_store(node->base.store));
 
-    clock_gettime(CLOCK_REALTIME, &now);
     if (!is_later(&now, &node->ctime)) {
         now = node->ctime;
         if (++now.tv_nsec == 1000000000) {
@@ -52,12 +71,9 @@ memory_modify(struct memory_node *node)
 static bool
 is_atime_due(const struct memory_node *node)
 {
-    struct timespec now;
-
     if (!is_later(&node->atime, &node->mtime) || !is_later(&node->atime, &node->ctime))
         return true;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec - node->atime.tv_sec >= ATIME_SECONDS;
+    return now_of(memory_store(node->base.store)).tv_sec - node->atime.tv_sec >= ATIME_SECONDS;
 }
 
 static uint64_t
@@ -143,14 +159,26 @@ grow_buckets(struct memory_store *store)
 }
 
 int
+memory_table_add(struct memory_store *store, struct memory_node *node)
+{
+    struct memory_node **bucket;
+
+    if (!grow_buckets(store))
+        return -ENOMEM;
+    bucket = bucket_of(store, node->fileid);
+    node->next = *bucket;
+    *bucket = node;
+    store->files++;
+    return 0;
+}
+
+int
 memory_node_new(struct memory_store *store, uint32_t mode, uint32_t uid, uint32_t gid, struct memory_node **out)
 {
-    struct memory_node **bucket, *node;
+    struct memory_node *node;
 
     if (!memory_has_room(store, 1, 0))
         return -ENOSPC;
-    if (!grow_buckets(store))
-        return -ENOMEM;
     node = calloc(1, sizeof(*node));
     if (node == NULL)
         return -ENOMEM;
@@ -171,31 +199,31 @@ memory_node_new(struct memory_store *store, uint32_t mode, uint32_t uid, uint32_
         node->dir.parent = node;
         node->dir.last_cookie = 2;                      /* "." and ".." */
     }
-    bucket = bucket_of(store, node->fileid);
-    node->next = *bucket;
-    *bucket = node;
-    store->files++;
+    if (memory_table_add(store, node) < 0) {
+        free(node);
+        return -ENOMEM;
+    }
+    memory_user_enter(store, node);
     *out = node;
     return 0;
 }
 
-static void
-put(struct memory_node *node)
+void
+memory_put(struct memory_node *node)
 {
     if (atomic_fetch_sub(&node->refs, 1) == 1)
         free(node);
 }
 
-/* Free what a node holds; a directory's entries without what they name. */
-static void
-free_contents(struct memory_store *store, struct memory_node *node)
+void
+memory_free_contents(struct memory_store *store, struct memory_node *node)
 {
     memory_acl_free(store, node);
     if (S_ISREG(node->mode)) {
-        store->bytes -= MEMORY_PAGE * memory_pages_cut(&node->file.pages, 0);
+        memory_charge(store, node, -(int64_t)(MEMORY_PAGE * memory_pages_cut(&node->file.pages, 0)));
         memory_stable_free(node);
-    } else if (S_ISLNK(node->mode)) {
-        store->bytes -= node->size;
+    } else if (S_ISLNK(node->mode) && node->text != NULL) {
+        memory_charge(store, node, -(int64_t)node->size);
         free(node->text);
         node->text = NULL;
     } else if (S_ISDIR(node->mode)) {
@@ -212,9 +240,10 @@ memory_node_remove(struct memory_store *store, struct memory_node *node)
         at = &(*at)->next;
     *at = node->next;
     node->nlink = 0;
-    free_contents(store, node);
+    memory_free_contents(store, node);
+    memory_user_leave(store, node);
     store->files--;
-    put(node);
+    memory_put(node);
 }
 
 int
@@ -403,7 +432,7 @@ start(struct store_op *op)
     atime_due = lock_for(store, kind, op, node);
     err = run(store, kind, op, second);
     if (atime_due && err == 0) {
-        clock_gettime(CLOCK_REALTIME, &node->atime);
+        node->atime = memory_tick(store);
         op->attr.atime = node->atime;
     }
     pthread_rwlock_unlock(&store->lock);
@@ -419,7 +448,7 @@ node_ref(struct store_node *node)
 static void
 node_put(struct store_node *node)
 {
-    put(memory_node(node));
+    memory_put(memory_node(node));
 }
 
 static const struct store_id *
@@ -444,8 +473,9 @@ store_end(struct store *base)
     for (i = 0; i < store->nbuckets; i++) {
         while ((node = store->buckets[i]) != NULL) {
             store->buckets[i] = node->next;
-            free_contents(store, node);
-            put(node);
+            memory_free_contents(store, node);
+            memory_user_leave(store, node);
+            memory_put(node);
         }
     }
     free(store->buckets);
@@ -478,22 +508,29 @@ init_lock(pthread_rwlock_t *lock)
     return -err;
 }
 
-/* Random numbers that set this store apart from any other. */
+/* Numbers that set this store apart from any other, but for those with the same seed. */
 static void
 draw_identity(struct memory_store *store)
 {
     struct {
         uint64_t fsid_hint[2], generation, fsid;
         uint8_t hash_key[16];
-    } random;
+    } drawn;
 
-    while (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
-        continue;
-    memcpy(store->base.fsid_hint, random.fsid_hint, sizeof(random.fsid_hint));
-    store->generation = random.generation;
-    store->fsid = random.fsid | UINT64_C(1) << 63;      /* the kernel's device numbers stay below */
-    memcpy(store->hash_key, random.hash_key, sizeof(random.hash_key));
+    seed_fill(store->config.seed, "store in memory", &drawn, sizeof(drawn));
+    memcpy(store->base.fsid_hint, drawn.fsid_hint, sizeof(drawn.fsid_hint));
+    store->generation = drawn.generation;
+    store->fsid = drawn.fsid | UINT64_C(1) << 63;       /* the kernel's device numbers stay below */
+    memcpy(store->hash_key, drawn.hash_key, sizeof(drawn.hash_key));
+    seed_fill(SEED_RANDOM, "identity", &store->identity, sizeof(store->identity));
+    store->base.seed = store->config.seed;
     store_renew_verifier(&store->base);
+}
+
+bool
+memory_is(const struct store *store)
+{
+    return store->ops == &memory_ops;
 }
 
 int

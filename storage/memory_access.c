@@ -178,7 +178,7 @@ memory_change_attr(struct memory_store *store, struct memory_node *node, const s
             memory_drop_setid(node);
     }
     if (set->set_uid)
-        node->uid = set->uid;
+        memory_chown(store, node, set->uid);
     if (set->set_gid)
         node->gid = set->gid;
     if (set->set_mode) {
@@ -195,12 +195,13 @@ memory_change_attr(struct memory_store *store, struct memory_node *node, const s
 }
 
 void
-memory_init_attr(struct memory_node *node, const struct store_cred *cred, const struct store_setattr *set)
+memory_init_attr(struct memory_store *store, struct memory_node *node, const struct store_cred *cred,
+                 const struct store_setattr *set)
 {
     bool owned = false;
 
     if (set->set_uid && is_root(cred)) {
-        node->uid = set->uid;
+        memory_chown(store, node, set->uid);
         owned = true;
     }
     if (set->set_gid && is_root(cred)) {

@@ -14,9 +14,8 @@ memory_acl_bytes(const struct store_acl *acl)
     return acl != NULL ? sizeof(*acl) + acl->count * sizeof(acl->entries[0]) : 0;
 }
 
-/* A copy, NULL of what has no entries. Returns 0 or -ENOMEM. */
-static int
-copy_acl(const struct store_acl *acl, struct store_acl **copy)
+int
+memory_acl_copy(const struct store_acl *acl, struct store_acl **copy)
 {
     *copy = NULL;
     if (acl == NULL || acl->count == 0)
@@ -31,11 +30,11 @@ copy_acl(const struct store_acl *acl, struct store_acl **copy)
 static int
 copy_both(const struct store_acl *access, const struct store_acl *defaults, struct store_acl *copies[2])
 {
-    int err = copy_acl(access, &copies[0]);
+    int err = memory_acl_copy(access, &copies[0]);
 
     if (err < 0)
         return err;
-    err = copy_acl(defaults, &copies[1]);
+    err = memory_acl_copy(defaults, &copies[1]);
     if (err < 0)
         free(copies[0]);
     return err;
@@ -68,10 +67,9 @@ memory_getacl(struct memory_store *store, struct store_op *op)
 
 /* Take over an ACL in the place of another. */
 static void
-put_in_place(struct memory_store *store, struct store_acl **place, struct store_acl *acl)
+put_in_place(struct memory_store *store, struct memory_node *node, struct store_acl **place, struct store_acl *acl)
 {
-    store->bytes -= memory_acl_bytes(*place);
-    store->bytes += memory_acl_bytes(acl);
+    memory_charge(store, node, (int64_t)memory_acl_bytes(acl) - (int64_t)memory_acl_bytes(*place));
     free(*place);
     *place = acl;
 }
@@ -79,8 +77,8 @@ put_in_place(struct memory_store *store, struct store_acl **place, struct store_
 void
 memory_acl_free(struct memory_store *store, struct memory_node *node)
 {
-    put_in_place(store, &node->access_acl, NULL);
-    put_in_place(store, &node->default_acl, NULL);
+    put_in_place(store, node, &node->access_acl, NULL);
+    put_in_place(store, node, &node->default_acl, NULL);
 }
 
 /* Take over an access ACL; a minimal one is nothing else than a mode. */
@@ -91,7 +89,7 @@ put_access(struct memory_store *store, struct memory_node *node, struct store_ac
 
     if (acl != NULL)
         node->mode = (node->mode & ~0777u) | acl_to_mode(acl, &minimal);
-    put_in_place(store, &node->access_acl, minimal ? NULL : acl);
+    put_in_place(store, node, &node->access_acl, minimal ? NULL : acl);
     if (minimal)
         free(acl);
 }
@@ -109,7 +107,7 @@ memory_acl_inherit(struct memory_store *store, const struct memory_node *dir, st
         return err;
     acl_inherit(copies[0], node->mode);
     put_access(store, node, copies[0]);
-    put_in_place(store, &node->default_acl, copies[1]);
+    put_in_place(store, node, &node->default_acl, copies[1]);
     return 0;
 }
 
@@ -124,6 +122,8 @@ memory_setacl(struct memory_store *store, struct store_op *op)
     if (err == 0 && !memory_has_room(store, 0, memory_acl_bytes(access) + memory_acl_bytes(defaults)))
         err = -ENOSPC;
     if (err == 0)
+        err = memory_within_quota(store, op->cred, node->uid, 0, memory_acl_bytes(access) + memory_acl_bytes(defaults));
+    if (err == 0)
         err = copy_both(access, defaults, copies);
     if (err < 0)
         return err;
@@ -132,7 +132,7 @@ memory_setacl(struct memory_store *store, struct store_op *op)
     if (access != NULL)
         put_access(store, node, copies[0]);
     if (defaults != NULL)
-        put_in_place(store, &node->default_acl, copies[1]);
+        put_in_place(store, node, &node->default_acl, copies[1]);
     if (access != NULL || defaults != NULL)
         memory_touch(node);
     return 0;

@@ -16,10 +16,12 @@ void
 memory_resize(struct memory_store *store, struct memory_node *node, uint64_t size)
 {
     struct memory_pages *pages = &node->file.pages;
+    uint64_t gone;
     uint8_t *last;
 
     if (size < node->size) {
-        store->bytes -= MEMORY_PAGE * memory_pages_cut(pages, (size + MEMORY_PAGE - 1) / MEMORY_PAGE);
+        gone = memory_pages_cut(pages, (size + MEMORY_PAGE - 1) / MEMORY_PAGE);
+        memory_charge(store, node, -(int64_t)(MEMORY_PAGE * gone));
         last = memory_pages_find(pages, size / MEMORY_PAGE);
         if (last != NULL)                               /* zeros are read there when the file grows again */
             memset(last + size % MEMORY_PAGE, 0, MEMORY_PAGE - size % MEMORY_PAGE);
@@ -71,10 +73,15 @@ memory_read(struct memory_store *store, struct store_op *op)
     return 0;
 }
 
-/* The page to write to, made if need be; keep: what it holds may be wanted again. Returns 0, -ENOSPC or -ENOMEM. */
+/*
+ * The page to write to, made if need be; keep: what it holds may be wanted again. Returns 0, -ENOSPC, -EDQUOT or -ENOMEM.
+ */
 static int
-writable_page(struct memory_store *store, struct memory_node *node, uint64_t number, bool keep, uint8_t **page)
+writable_page(struct memory_store *store, const struct store_cred *cred, struct memory_node *node, uint64_t number,
+              bool keep, uint8_t **page)
 {
+    int err;
+
     *page = memory_pages_find(&node->file.pages, number);
     if (keep && memory_keep_stable(node, number, *page) < 0)
         return -ENOMEM;
@@ -82,10 +89,13 @@ writable_page(struct memory_store *store, struct memory_node *node, uint64_t num
         return 0;
     if (!memory_has_room(store, 0, MEMORY_PAGE))
         return -ENOSPC;
+    err = memory_within_quota(store, cred, node->uid, 0, MEMORY_PAGE);
+    if (err < 0)
+        return err;
     *page = memory_pages_add(&node->file.pages, number);
     if (*page == NULL)
         return -ENOMEM;
-    store->bytes += MEMORY_PAGE;
+    memory_charge(store, node, MEMORY_PAGE);
     return 0;
 }
 
@@ -113,7 +123,7 @@ memory_write(struct memory_store *store, struct store_op *op)
     if (!stable)
         memory_become_unstable(node);
     for (; left > 0; left -= part, offset += part, from += part) {
-        err = writable_page(store, node, offset / MEMORY_PAGE, !stable, &page);
+        err = writable_page(store, op->cred, node, offset / MEMORY_PAGE, !stable, &page);
         if (err < 0)
             break;
         part = MIN(left, MEMORY_PAGE - offset % MEMORY_PAGE);

@@ -193,6 +193,31 @@ memory_dir_free(struct memory_node *dir)
 }
 
 int
+memory_dir_copy(struct memory_node *to, const struct memory_node *from)
+{
+    const struct memory_dir *old = &from->dir;
+    struct memory_dir *new = &to->dir;
+
+    new->last_cookie = old->last_cookie;
+    for (size_t i = old->first; i < old->end; i++) {
+        const struct memory_entry *entry = old->slots[i].entry;
+        struct memory_entry *copy;
+
+        if (entry == NULL)
+            continue;
+        if (!grow_slots(new) || !grow_buckets(new) || (copy = malloc(sizeof(*copy) + entry->len)) == NULL)
+            return -ENOMEM;
+        memcpy(copy, entry, sizeof(*copy) + entry->len);
+        copy->node = entry->node->copy;
+        link_bucket(new->buckets, new->nbuckets, copy);
+        new->slots[new->end++] = (struct memory_slot){ copy->cookie, copy };
+        new->entries++;
+        new->name_bytes += copy->len;
+    }
+    return 0;
+}
+
+int
 memory_lookup(struct memory_store *store, struct store_op *op)
 {
     struct memory_node *dir = memory_node(op->node);

@@ -62,13 +62,17 @@ make(struct memory_store *store, struct store_op *op, uint32_t mode, size_t more
 {
     struct memory_node *dir = memory_node(op->node);
     gid_t gid = dir->mode & S_ISGID ? dir->gid : op->cred->gid;
+    uint64_t bytes = more_bytes + 2 * memory_acl_bytes(dir->default_acl);
     struct memory_node *node;
     int err = may_make(store, dir, op);
 
     if (err < 0)
         return err;
-    if (!memory_has_room(store, 1, op->name_len + more_bytes + 2 * memory_acl_bytes(dir->default_acl)))
+    if (!memory_has_room(store, 1, op->name_len + bytes))
         return -ENOSPC;
+    err = memory_within_quota(store, op->cred, op->cred->uid, 1, bytes);
+    if (err < 0)
+        return err;
     err = memory_node_new(store, inherited_mode(dir, op->cred, mode), op->cred->uid, gid, &node);
     if (err < 0)
         return err;
@@ -136,7 +140,7 @@ memory_create(struct memory_store *store, struct store_op *op)
         node->file.exclusive = true;
         memcpy(node->file.verifier, op->u.create.verifier, STORE_VERIFIER_SIZE);
     } else {
-        memory_init_attr(node, op->cred, set);
+        memory_init_attr(store, node, op->cred, set);
     }
     found_child(op, node);
     return 0;
@@ -152,7 +156,7 @@ memory_mkdir(struct memory_store *store, struct store_op *op)
 
     if (err < 0)
         return err;
-    memory_init_attr(node, op->cred, set);
+    memory_init_attr(store, node, op->cred, set);
     found_child(op, node);
     return 0;
 }
@@ -180,8 +184,8 @@ memory_symlink(struct memory_store *store, struct store_op *op)
     memcpy(text, op->u.symlink.text, len);
     node->text = text;
     node->size = len;
-    store->bytes += len;
-    memory_init_attr(node, op->cred, op->u.symlink.set);
+    memory_charge(store, node, (int64_t)len);
+    memory_init_attr(store, node, op->cred, op->u.symlink.set);
     found_child(op, node);
     return 0;
 }
@@ -211,7 +215,7 @@ memory_mknod(struct memory_store *store, struct store_op *op)
         node->major = op->u.mknod.major;
         node->minor = op->u.mknod.minor;
     }
-    memory_init_attr(node, op->cred, set);
+    memory_init_attr(store, node, op->cred, set);
     found_child(op, node);
     return 0;
 }

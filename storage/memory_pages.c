@@ -1,7 +1,9 @@
 /* storage/memory_pages.c - the pages of a sparse file: a radix tree as high as the greatest page number needs. */
 #include "storage/memory_private.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BRANCH_BITS 6
 #define BRANCHES (1u << BRANCH_BITS)
@@ -97,6 +99,40 @@ memory_pages_walk(const struct memory_pages *pages, void (*see)(void *context, u
                   void *context)
 {
     walk(pages->root, pages->height, 0, see, context);
+}
+
+/* Copy what is below a slot. Returns how many pages, or -ENOMEM. */
+static int64_t
+copy(void **to, const void *from, unsigned level)
+{
+    const struct branch *branch = from;
+    int64_t copied = 0, n;
+
+    if (from == NULL)
+        return 0;
+    *to = calloc(1, level > 0 ? sizeof(*branch) : MEMORY_PAGE);
+    if (*to == NULL)
+        return -ENOMEM;
+    if (level == 0) {
+        memcpy(*to, from, MEMORY_PAGE);
+        return 1;
+    }
+    for (unsigned i = 0; i < BRANCHES; i++, copied += n) {
+        n = copy(&((struct branch *)*to)->slots[i], branch->slots[i], level - 1);
+        if (n < 0)
+            return n;
+    }
+    return copied;
+}
+
+int
+memory_pages_copy(struct memory_pages *to, const struct memory_pages *from)
+{
+    int64_t copied = copy(&to->root, from->root, from->height);
+
+    to->height = from->height;
+    to->count = from->count;
+    return copied < 0 ? (int)copied : 0;
 }
 
 /* Free what is below a slot from the page `from` on, counted from the first page that the slot can hold. */

@@ -9,6 +9,8 @@
  *     memory_pages.c   the pages of a sparse file
  *     memory_crash.c   what of a file is stable, and the loss of the rest
  *     memory_data.c    READ, WRITE, COMMIT, truncation, READLINK
+ *     memory_users.c   what each user has, and may have
+ *     memory_snapshot.c copies of the whole tree
  *
  * One lock guards the tree. memory.c takes it around each operation, so everything declared here runs under it: shared
  * for what only looks, exclusive for what changes something.
@@ -25,6 +27,7 @@
 
 #define MEMORY_PAGE 4096                /* bytes */
 #define MEMORY_LINK_MAX 65000           /* names of one file, as ext4 */
+#define MEMORY_USER_BUCKETS 256
 #define MEMORY_SIZE_MAX ((uint64_t)INT64_MAX)   /* bytes of a file */
 
 /* Pages of a file by number, in a radix tree of 64 branches. Those that were never written are not there. */
@@ -70,6 +73,14 @@ struct memory_file {
     uint8_t verifier[STORE_VERIFIER_SIZE];
 };
 
+/* What one user owns; there is one for each owner of a file, and none where nobody is limited. */
+struct memory_user {
+    struct memory_user *next;           /* in the same bucket of the store */
+    uint32_t uid;
+    uint64_t files;
+    uint64_t bytes;                     /* of pages, texts of links, and ACLs */
+};
+
 struct memory_node {
     struct store_node base;             /* first */
     struct store_id id;
@@ -77,7 +88,9 @@ struct memory_node {
     struct memory_node *next;           /* in the same bucket of the store */
     uint64_t fileid;
     mode_t type;                        /* the S_IFMT bits of mode, to be read without the lock */
-    uint32_t mode, nlink, uid, gid;     /* nlink 0: gone */
+    uint32_t mode, nlink, uid, gid;     /* nlink 0: gone; uid changes by memory_chown() */
+    struct memory_user *owner;          /* NULL: not counted */
+    struct memory_node *copy;           /* while a tree is copied: what this one became */
     uint32_t major, minor;
     uint64_t size;
     struct timespec atime, mtime, ctime;
@@ -94,6 +107,7 @@ struct memory_store {
     struct store base;                  /* first */
     struct memory_config config;
     uint64_t generation;                /* random: no other store's ids are ours */
+    uint64_t identity;                  /* random, even with a seed: no other store's snapshots are ours */
     uint64_t fsid;
     uint8_t hash_key[16];
     pthread_rwlock_t lock;
@@ -102,6 +116,8 @@ struct memory_store {
     uint64_t files;
     uint64_t bytes;                     /* of pages, names, texts of links, and ACLs */
     uint64_t last_fileid;
+    uint64_t changes;                   /* of the counted clock */
+    struct memory_user *users[MEMORY_USER_BUCKETS];
 };
 
 /* Permission to be asked for, as in mode bits. */
@@ -124,8 +140,20 @@ void memory_node_remove(struct memory_store *store, struct memory_node *node);
 /* The node with an id, without a reference; the lock is held. Returns 0, -EBADMSG or -ESTALE as store_get(). */
 int memory_find(const struct memory_store *store, const struct store_id *id, struct memory_node **node);
 
+/* Put a node into the table of ids. Returns 0 or -ENOMEM. */
+int memory_table_add(struct memory_store *store, struct memory_node *node);
+
+/* Give a reference back. */
+void memory_put(struct memory_node *node);
+
+/* Free what a node holds; a directory's entries without what they name. */
+void memory_free_contents(struct memory_store *store, struct memory_node *node);
+
 /* Whether so many files and bytes more fit. */
 bool memory_has_room(const struct memory_store *store, uint64_t files, uint64_t bytes);
+
+/* The time of a change. */
+struct timespec memory_tick(struct memory_store *store);
 
 /* The object changes now: ctime moves, always forwards. memory_modify(): its contents change, mtime moves with it. */
 void memory_touch(struct memory_node *node);
@@ -149,7 +177,8 @@ int memory_change_attr(struct memory_store *store, struct memory_node *node, con
                        const struct store_setattr *set);
 
 /* Attributes of an object just made: all but the mode, and what the caller may not set is left as it is. */
-void memory_init_attr(struct memory_node *node, const struct store_cred *cred, const struct store_setattr *set);
+void memory_init_attr(struct memory_store *store, struct memory_node *node, const struct store_cred *cred,
+                      const struct store_setattr *set);
 
 /* A change by the caller takes set-user-ID away, and set-group-ID where the group may execute. */
 void memory_drop_setid(struct memory_node *node);
@@ -163,6 +192,9 @@ int memory_inside(struct memory_store *store, struct store_op *op);
 /* What an ACL counts among the store's bytes; NULL: nothing. */
 uint64_t memory_acl_bytes(const struct store_acl *acl);
 
+/* A copy, NULL of what has no entries. Returns 0 or -ENOMEM. */
+int memory_acl_copy(const struct store_acl *acl, struct store_acl **copy);
+
 /* Give a node that has just been made what it gets of its directory's default ACL. Returns 0 or -ENOMEM. */
 int memory_acl_inherit(struct memory_store *store, const struct memory_node *dir, struct memory_node *node);
 
@@ -171,6 +203,24 @@ void memory_acl_free(struct memory_store *store, struct memory_node *node);
 
 int memory_getacl(struct memory_store *store, struct store_op *op);
 int memory_setacl(struct memory_store *store, struct store_op *op);
+
+/* memory_users.c */
+
+/* Whether somebody may have so much more that a user owns. Returns 0 or -EDQUOT. */
+int memory_within_quota(const struct memory_store *store, const struct store_cred *cred, uint32_t uid, uint64_t files,
+                        uint64_t bytes);
+
+/* A node's contents have grown by so many bytes, or shrunk by -bytes. */
+void memory_charge(struct memory_store *store, struct memory_node *node, int64_t bytes);
+
+/* Begin and end to count a node, with all it has, among what its owner has. */
+void memory_user_enter(struct memory_store *store, struct memory_node *node);
+void memory_user_leave(struct memory_store *store, struct memory_node *node);
+
+void memory_chown(struct memory_store *store, struct memory_node *node, uint32_t uid);
+
+/* What a node counts among the store's bytes, but for a directory's names. */
+uint64_t memory_node_bytes(const struct memory_node *node);
 
 /* memory_dir.c */
 
@@ -187,6 +237,9 @@ void memory_dir_remove(struct memory_store *store, struct memory_node *dir, stru
 
 /* Free all entries of a directory that is going away with the whole store. */
 void memory_dir_free(struct memory_node *dir);
+
+/* Give an empty directory the entries of another, under the same cookies, naming the copies of its nodes. */
+int memory_dir_copy(struct memory_node *to, const struct memory_node *from);
 
 /* Size of a directory in bytes, as stat(2) would tell it. */
 uint64_t memory_dir_size(const struct memory_node *dir);
@@ -215,6 +268,9 @@ uint8_t *memory_pages_add(struct memory_pages *pages, uint64_t number);
 /* Call see() for each page there is, in order. It adds and frees none. */
 void memory_pages_walk(const struct memory_pages *pages, void (*see)(void *context, uint64_t number, uint8_t *page),
                        void *context);
+
+/* Fill an empty one with a copy of all pages. Returns 0, or -ENOMEM and a part of them. */
+int memory_pages_copy(struct memory_pages *to, const struct memory_pages *from);
 
 /* Free the pages from a number on. Returns how many there were. */
 uint64_t memory_pages_cut(struct memory_pages *pages, uint64_t from);

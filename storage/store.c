@@ -4,11 +4,13 @@
 #include "storage/store.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "storage/node.h"
+#include "storage/seed.h"
 
 static int
 start(enum store_kind kind, struct store *store, struct store_node *node, struct store_op *op)
@@ -283,10 +285,11 @@ store_renew_verifier(struct store *store)
 {
     uint64_t old = atomic_load(&store->write_verifier);
     uint64_t fresh;
+    char purpose[32];
 
     do {
-        while (getrandom(&fresh, sizeof(fresh), 0) != (ssize_t)sizeof(fresh))
-            continue;                                   /* a signal, before the kernel has seeded its generator */
+        snprintf(purpose, sizeof(purpose), "write verifier %" PRIu32, atomic_fetch_add(&store->verifiers, 1));
+        seed_fill(store->seed, purpose, &fresh, sizeof(fresh));
     } while (fresh == old);
     atomic_store(&store->write_verifier, fresh);
 }

@@ -271,6 +271,8 @@ struct store {
     _Atomic bool read_only;             /* the file system was mounted read-only when it was last looked at */
     /* The write verifier (RFC 1813 3.3.7): new at every start, and after any flush that failed. Any thread. */
     _Atomic uint64_t write_verifier;
+    uint64_t seed;                      /* of the verifiers (seed.h) */
+    _Atomic uint32_t verifiers;         /* that were drawn */
     /* DIRECT: what offsets and addresses are multiples of, at least; 0: there is no such thing here. */
     uint32_t direct_align, direct_memory;
     _Atomic bool dontcache;             /* DONTCACHE works here */

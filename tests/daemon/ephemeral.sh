@@ -50,6 +50,49 @@ case_it_serves_and_nothing_is_left_at_the_end() {
     [[ $(system_state) == "$before" ]] || fail "the system's files have changed"
 }
 
+case_an_export_is_filled_from_a_directory_and_an_archive() {
+    local root name
+    mkdir -p "$scratch/tree/folder"
+    echo contents >"$scratch/tree/folder/hello"
+    tar -czf "$scratch/tree.tar.gz" -C "$scratch/tree" .
+    start_ephemeral --fill "/x=$scratch/tree" -e 'memory:/y *(rw,insecure)' --fill "memory:/y=$scratch/tree.tar.gz"
+    for name in /x /y; do
+        root=$(nfs mnt "$mount_port" "$name") || fail "$name cannot be mounted"
+        nfs lookup "$nfs_port" "$root" folder >/dev/null || fail "$name is not filled"
+    done
+    stop_server TERM
+    begin "$RINGNFSD" --ephemeral --print-ports -e "$export_line" --fill "/x=$scratch/none" >"$scratch/said" && fail "it started"
+    grep -q "$scratch/none: No such file" "$scratch/said" || fail "$(<"$scratch/said")"
+    begin "$RINGNFSD" --ephemeral --print-ports -e "$export_line" --fill "/z=$scratch/tree" >"$scratch/said" && fail "it started"
+    grep -q "/z is not exported" "$scratch/said" || fail "$(<"$scratch/said")"
+}
+
+# Whether something answers NULL of NFS at the other end of a Unix socket.
+answers_at() {
+    python3 - "$1" <<'END'
+import socket, struct, sys
+s = socket.socket(socket.AF_UNIX)
+s.settimeout(20)
+s.connect(sys.argv[1])
+s.sendall(struct.pack(">11I", 0x80000028, 1, 0, 2, 100003, 3, 0, 0, 0, 0, 0))
+sys.exit(len(s.recv(28)) != 28)
+END
+}
+
+case_a_unix_socket_is_served_and_gone_at_the_end() {
+    start_ephemeral -a "$scratch/socket"
+    [[ $(stat -c '%F %a' "$scratch/socket") == "socket 600" ]] || fail "it is $(stat -c '%F %a' "$scratch/socket")"
+    answers_at "$scratch/socket" || fail "no answer"
+    grep -q '"nfs":0' "$scratch/ports" || fail "it has a port: $(<"$scratch/ports")"
+    [[ $(exported path) == /x ]] || fail "$(<"$scratch/ports")"
+    stop_server KILL
+    [[ -S $scratch/socket ]] || fail "this test does not see that a socket stays"
+    start_ephemeral -a "$scratch/socket" -a 127.0.0.1
+    answers_at "$scratch/socket" || fail "no answer at the second one"
+    stop_server TERM
+    [[ ! -e $scratch/socket ]] || fail "it is still there"
+}
+
 case_nothing_is_left_of_a_server_that_does_not_start() {
     begin "$RINGNFSD" --ephemeral --print-ports -e "$scratch/none *(rw)" >/dev/null && fail "it started"
     wait "$server_pid"

@@ -1,5 +1,5 @@
 /* tests/unit/test_ringnfs.c - the embedded server as its users see it, by its one header. */
-#include "server/ringnfs.h"
+#include "tests/lib/embedded_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,120 +23,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MEMORY "memory:/x *(rw,insecure)"
 #define SERVERS 6
-#define WAIT_MS 20000                   /* longest wait for a reply */
-#define WORDS_MAX 64                    /* of a call or reply, 4 bytes each */
 #define STATUS_MAX 4096
-#define NFS 100003
-#define MOUNT 100005
-
-/* The calls that a test makes have to succeed, or fail as it says, with a reason that has this word in it. */
-static void
-must(struct ringnfs *server, int result)
-{
-    if (result < 0)
-        fail_msg("%s (%s)", ringnfs_error(server), strerror(-result));
-}
-
-static void
-must_fail(struct ringnfs *server, int result, int err, const char *word)
-{
-    if (result != err || strstr(ringnfs_error(server), word) == NULL)
-        fail_msg("%d in place of %d, and \"%s\" says nothing about %s", result, err, ringnfs_error(server), word);
-}
-
-static struct ringnfs *
-make(const char *line)
-{
-    struct ringnfs *server;
-
-    assert_int_equal(ringnfs_new(&server), 0);
-    if (line != NULL)
-        must(server, ringnfs_add_export(server, line));
-    return server;
-}
-
-static struct ringnfs *
-start(const char *line)
-{
-    struct ringnfs *server = make(line);
-
-    must(server, ringnfs_start(server));
-    return server;
-}
-
-static int
-connect_to(int port)
-{
-    const struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) },
-                                         .sin_port = htons((uint16_t)port) };
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    assert_true(fd >= 0);
-    assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
-    return fd;
-}
-
-static bool
-take(int fd, void *bytes, size_t len)
-{
-    char *at = bytes;
-    ssize_t n;
-
-    for (; len > 0; at += n, len -= (size_t)n) {
-        if (poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, WAIT_MS) <= 0)
-            return false;
-        n = read(fd, at, len);
-        if (n <= 0)
-            return false;
-    }
-    return true;
-}
-
-/*
- * Make a call (RFC 5531) whose argument is a string, or nothing. Returns whether it succeeded; *result is the first word of
- * the results, if there is one.
- */
-static bool
-call(int fd, uint32_t prog, uint32_t proc, const char *text, uint32_t *result)
-{
-    size_t len = text != NULL ? strlen(text) : 0, words = 11;
-    uint32_t message[WORDS_MAX] = { 0, htonl(1), 0, htonl(2), htonl(prog), htonl(3), htonl(proc) };
-
-    if (text != NULL) {
-        message[words++] = htonl((uint32_t)len);
-        memcpy(&message[words], text, len);
-        words += (len + 3) / 4;
-    }
-    message[0] = htonl(0x80000000u | (uint32_t)(4 * (words - 1)));
-    if (write(fd, message, 4 * words) != (ssize_t)(4 * words) || !take(fd, message, 4))
-        return false;
-    words = (ntohl(message[0]) & 0x7fffffffu) / 4;
-    if (words < 6 || words > WORDS_MAX || !take(fd, message, 4 * words))
-        return false;
-    *result = words > 6 ? ntohl(message[6]) : 0;
-    return message[1] == htonl(1) && message[2] == 0 && message[5] == 0;
-}
-
-static bool
-answers(int fd)
-{
-    uint32_t none;
-
-    return call(fd, NFS, 0, NULL, &none);
-}
-
-/* MNT: mountstat3. */
-static uint32_t
-mount_status(int fd, const char *path)
-{
-    uint32_t status;
-
-    if (!call(fd, MOUNT, 1, path, &status))
-        fail_msg("no reply to MNT");
-    return status;
-}
 
 static void
 a_server_answers_once_it_is_started_and_no_longer_when_it_is_stopped(void **state)
@@ -217,19 +105,6 @@ several_threads_have_servers_at_once(void **state)
     }
 }
 
-static size_t
-count_entries(const char *path)
-{
-    DIR *dir = opendir(path);
-    size_t count = 0;
-
-    assert_non_null(dir);
-    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
-        count += entry->d_name[0] != '.';
-    closedir(dir);
-    return count;
-}
-
 static size_t own_threads;              /* without any server; a sanitizer may have one, too */
 
 static void *
@@ -257,7 +132,7 @@ count_own_threads(void **state)
 static bool
 only_own_threads(void)
 {
-    for (int i = 0; i < WAIT_MS / 10 && count_entries("/proc/self/task") > own_threads; i++)
+    for (int i = 0; i < RIG_WAIT_MS / 10 && count_entries("/proc/self/task") > own_threads; i++)
         usleep(10000);
     return count_entries("/proc/self/task") == own_threads;
 }
