@@ -335,8 +335,8 @@ check_kept(const struct recent *recent, char *error, size_t error_size)
     }
     if (recent->added <= recent->most && !recent->missing)
         return 0;
-    snprintf(error, error_size,
-             "there were %" PRIu64 " calls, and only the last %zu are kept: keep more, or forget earlier", recent->added, recent->most);
+    snprintf(error, error_size, "there were %" PRIu64 " calls, and only the last %zu are kept: keep more, or forget earlier",
+             recent->added, recent->most);
     return -EOVERFLOW;
 }
 

@@ -111,10 +111,10 @@ rewrite_value(void *context, const struct shape *shape, const struct shape_value
 
     if (shape->kind == SHAPE_HANDLE) {
         now.bytes = replay_map_get(rewriting->replay->handles, value->bytes, value->len, &len);
-        now.len = (uint32_t)len;
         rewriting->unknown |= now.bytes == NULL;
         if (now.bytes == NULL)
             return false;
+        now.len = (uint32_t)len;
     }
     shape_put(&rewriting->out, shape, &now);
     return !rewriting->out.full;
@@ -206,7 +206,7 @@ static int
 replay_call(struct replay *replay, struct ringnfs_call *call)
 {
     static const struct shape_proc unknown = { SEEN_UNKNOWN, NULL, NULL };
-    size_t len;
+    size_t len = 0;
     int found;
 
     replay->call = call;

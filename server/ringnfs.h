@@ -300,8 +300,8 @@ RINGNFS_API int ringnfs_count_calls(struct ringnfs *server, const char *descript
  * Whether this is so: "exactly 1 COMMIT", "no READ over 64K", "at least 2 LOOKUP failing", "at most 10 call of /x/file",
  * "every WRITE file_sync" (no others), "every unstable WRITE covered": each range that was written, and that the server has
  * called unstable, has been committed since, by a COMMIT that began after the WRITE had ended, under the same verifier, or
- * was written anew and stable. Returns 0 if it is so; -EDOM if it is not, and ringnfs_error() says what there was instead; other errors as
- * ringnfs_count_calls().
+ * was written anew and stable. Returns 0 if it is so; -EDOM if it is not, and ringnfs_error() says what there was instead;
+ * other errors as ringnfs_count_calls().
  */
 RINGNFS_API int ringnfs_expect(struct ringnfs *server, const char *expectation);
 

@@ -33,8 +33,8 @@ bool memory_is(const struct store *store);
  * A copy of a store's whole tree, and going back to it, any number of times. Each operation of others comes before all of
  * it or after. After a restore the ids of files that are in the snapshot name them as they were, also of those that had
  * been removed; the ids of all others are stale for ever. Clock, and numbers for new files, go on: nothing that is made
- * afterwards is taken for something that was there before. What was not stable when the snapshot was made is so after the restore. A
- * snapshot takes as much memory as the tree does.
+ * afterwards is taken for something that was there before. What was not stable when the snapshot was made is so after the
+ * restore. A snapshot takes as much memory as the tree does.
  */
 struct memory_snapshot;
 

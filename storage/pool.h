@@ -1,9 +1,9 @@
 /*
  * storage/pool.h - threads that may block: the RPCNFSDCOUNT of this server.
  *
- * Work arrives in batches and is taken one by one; work_queue.h tells who is next. Any thread may submit. The number of threads can be
- * changed while running. Between two numbers the pool finds its own: a thread that does nothing else, the keeper, starts
- * more while work waits and ends those that are not needed, so that whoever submits never does.
+ * Work arrives in batches and is taken one by one; work_queue.h tells who is next. Any thread may submit. The number of
+ * threads can be changed while running. Between two numbers the pool finds its own: a thread that does nothing else, the
+ * keeper, starts more while work waits and ends those that are not needed, so that whoever submits never does.
  */
 #ifndef RINGNFS_STORAGE_POOL_H
 #define RINGNFS_STORAGE_POOL_H

@@ -336,7 +336,8 @@ calls_at_the_wrong_time_are_refused(void **state)
     assert_true(pid >= 0);
     if (pid == 0) {
         bool good = ringnfs_crash(server) == -EPERM && ringnfs_pause(server) == -EPERM &&
-                    ringnfs_resume(server) == -EPERM && ringnfs_fault_add(server, "do stale") == -EPERM && ringnfs_fault_clear(server, 0) == -EPERM;
+                    ringnfs_resume(server) == -EPERM && ringnfs_fault_add(server, "do stale") == -EPERM &&
+                    ringnfs_fault_clear(server, 0) == -EPERM;
 
         _exit(good ? 0 : 1);
     }
