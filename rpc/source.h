@@ -88,7 +88,6 @@ struct transport_private {
     void (*drained)(void *context);
     void (*frozen)(void *context, int err);
     bool is_frozen;                     /* paused with all calls answered, for another process */
-    bool was_paused;                    /* before that */
 };
 
 /* transport.c */

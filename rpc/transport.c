@@ -310,7 +310,6 @@ freeze_ended(struct transport *transport, int err)
 
     private->frozen = NULL;
     private->is_frozen = err == 0;
-    private->was_paused = transport->paused;
     loop_timer_stop(transport->loop, &private->drain_timer);
     if (err == 0)
         transport_pause(transport, true);
@@ -541,7 +540,7 @@ transport_thaw(struct transport *transport)
 
     transport->draining = false;
     if (private->is_frozen)
-        transport_pause(transport, private->was_paused);
+        transport_pause(transport, false);
     private->is_frozen = false;
     TAILQ_FOREACH(source, &private->open, all)
         source_ready(source);

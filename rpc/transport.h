@@ -123,7 +123,7 @@ void transport_drain(struct transport *transport, uint64_t timeout_ms, void (*dr
 /*
  * Stop reading calls, and call frozen(context, 0) on this thread once every call is answered, from when on it is paused; or
  * frozen(context, -ETIMEDOUT) when that takes longer than timeout_ms. Replies that clients have not taken are kept. In both
- * cases only transport_thaw(), or transport_drain(), which is over at once, may follow.
+ * cases only transport_thaw(), or transport_drain(), which is over at once, may follow. It is not paused before.
  */
 void transport_freeze(struct transport *transport, uint64_t timeout_ms, void (*frozen)(void *context, int err));
 
