@@ -12,6 +12,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/param.h>
@@ -536,6 +537,28 @@ conn_stop(struct call_source *source)
     conn_watch(conn);
 }
 
+static int
+conn_copy(struct call_source *source, struct handed_list *list)
+{
+    struct conn *conn = conn_of(source);
+    struct handed_conn *copy = handed_add(list);
+
+    if (copy == NULL)
+        return -ENOMEM;
+    copy->fd = fcntl(conn->fd, F_DUPFD_CLOEXEC, 0);
+    if (copy->fd < 0)
+        return -errno;
+    copy->record = conn->record;
+    if (conn_held(conn) > 0) {
+        copy->in = malloc(conn_held(conn));
+        if (copy->in == NULL)
+            return -ENOMEM;
+        copy->in_len = conn_held(conn);
+        memcpy(copy->in, conn->in->data + conn->in_start, copy->in_len);
+    }
+    return send_queue_copy(&conn->out, source->transport->buffers, &copy->out, &copy->out_len);
+}
+
 static bool
 conn_sent(const struct call_source *source)
 {
@@ -572,6 +595,7 @@ static const struct call_source_ops conn_ops = {
     .resume = conn_resume,
     .flush = conn_flush,
     .stop = conn_stop,
+    .copy = conn_copy,
     .sent = conn_sent,
     .close = conn_close,
     .free = conn_free,
@@ -631,8 +655,26 @@ find_addresses(struct conn *conn, int fd)
     return 0;
 }
 
+/* Where the other process was: what had come is looked at, and what had not left is sent, before the loop sleeps. */
+static int
+restore(struct conn *conn, const struct handed_conn *from)
+{
+    struct buf_pool *buffers = conn->source.transport->buffers;
+
+    if (!record_restore(&conn->record, &from->record, from->in_len))
+        return -EBADMSG;
+    if (from->in_len > 0) {
+        conn->in = buf_get(buffers, from->in_len);
+        if (conn->in == NULL)
+            return -ENOMEM;
+        memcpy(conn->in->data, from->in, from->in_len);
+        conn->in_end = from->in_len;
+    }
+    return send_queue_restore(&conn->out, buffers, from->out, from->out_len);
+}
+
 int
-conn_open(struct transport *transport, int fd)
+conn_open(struct transport *transport, int fd, const struct handed_conn *from)
 {
     struct transport_shared *shared = transport->private->shared;
     struct conn *conn;
@@ -666,7 +708,14 @@ conn_open(struct transport *transport, int fd)
     loop_watch(transport->loop, &conn->watch, fd, transport->paused ? 0 : EV_READ, conn_ready);
     atomic_store_explicit(&transport->connections, transport->connections + 1, memory_order_relaxed);
     stat_add(&transport->stats.conns_opened, 1);
-    return 0;
+    if (from == NULL)
+        return 0;
+    err = restore(conn, from);
+    if (err < 0)
+        conn_close(&conn->source);
+    else
+        source_ready(&conn->source);
+    return err;
 fail:
     stat_add(&transport->stats.conns_refused, 1);
     free(conn);

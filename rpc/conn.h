@@ -2,12 +2,14 @@
 #ifndef RINGNFS_RPC_CONN_H
 #define RINGNFS_RPC_CONN_H
 
+struct handed_conn;
 struct transport;
 
 /*
- * Serve a connected stream socket from now on. Returns 0 or -errno (-EMFILE: the server has as many connections as it
- * may; -EUSERS: this client has; -ESHUTDOWN: it is draining); the descriptor is closed then.
+ * Serve a connected stream socket from now on; from: where another process was with it, or NULL. Returns 0 or -errno
+ * (-EMFILE: the server has as many connections as it may; -EUSERS: this client has; -ESHUTDOWN: it is draining;
+ * -EBADMSG: `from` makes no sense); the descriptor is closed then.
  */
-int conn_open(struct transport *transport, int fd);
+int conn_open(struct transport *transport, int fd, const struct handed_conn *from);
 
 #endif

@@ -27,6 +27,8 @@
 #define HEAD_BYTES 256                  /* ... and of these the beginning, as knfsd does (RC_CSUMLEN) */
 #define CACHE_LINE 64
 #define USUAL_RESULTS 128               /* bytes of a reply to WRITE */
+#define SAVED_HEAD_BYTES 20             /* the key of the digests, and how many entries follow */
+#define SAVED_ENTRY_BYTES 80            /* an entry without its results */
 
 enum kind { KIND_NAMES, KIND_DATA, KINDS };
 
@@ -458,4 +460,194 @@ drc_read_stats(const struct drc *drc, struct drc_stats *stats)
         add(&stats->evicted, &counters->evicted);
         add(&stats->unkept, &counters->unkept);
     }
+}
+
+/* The locks of all parts are held by whoever saves. */
+static void
+lock_all(struct drc *drc, bool lock)
+{
+    for (unsigned i = 0; i < drc->nparts; i++)
+        if (lock)
+            pthread_mutex_lock(&drc->parts[i].lock);
+        else
+            pthread_mutex_unlock(&drc->parts[i].lock);
+}
+
+static int
+compare_ages(const void *a, const void *b)
+{
+    const struct drc_entry *first = *(const struct drc_entry *const *)a, *second = *(const struct drc_entry *const *)b;
+
+    return (first->expires_ms > second->expires_ms) - (first->expires_ms < second->expires_ms);
+}
+
+/* All replies that are good, the oldest first; *held: entries that there are. Returns how many. */
+static size_t
+list_replies(struct drc *drc, const struct drc_entry **list, size_t *held)
+{
+    uint64_t now_ms = drc->now_ms();
+    struct drc_entry *entry;
+    size_t count = 0, replies = 0;
+
+    *held = 0;
+    for (unsigned i = 0; i < drc->nparts; i++) {
+        for (unsigned kind = 0; kind < KINDS; kind++) {
+            *held += drc->parts[i].held[kind];
+            TAILQ_FOREACH(entry, &drc->parts[i].replies[kind], age) {
+                replies++;
+                if (now_ms < entry->expires_ms)
+                    list[count++] = entry;
+            }
+        }
+    }
+    *held -= replies;
+    qsort(list, count, sizeof(*list), compare_ages);
+    return count;
+}
+
+static void
+put_entry(struct wire_out *out, const struct drc_entry *entry, uint64_t now_ms)
+{
+    const struct drc_key *key = &entry->key;
+
+    wire_put_fixed(out, key->address, sizeof(key->address));
+    wire_put_u64(out, key->digest);
+    wire_put_u32(out, key->scope);
+    wire_put_u32(out, key->xid);
+    wire_put_u32(out, key->prog);
+    wire_put_u32(out, key->vers);
+    wire_put_u32(out, key->proc);
+    wire_put_u32(out, key->args_bytes);
+    wire_put_u32(out, key->flavor);
+    wire_put_u32(out, key->uid);
+    wire_put_u32(out, key->gid);
+    wire_put_u32(out, key->port);
+    wire_put_u32(out, (uint32_t)key->family << 8 | key->stream);
+    wire_put_u64(out, entry->expires_ms - now_ms);
+    wire_put_opaque(out, entry->results, entry->len);
+}
+
+/* The key and the results, with the time that is left in expires_ms. Returns false where there is no entry. */
+static bool
+get_entry(struct wire_in *in, struct drc_entry *entry)
+{
+    struct drc_key *key = &entry->key;
+    const uint8_t *address = wire_get_bytes(in, sizeof(key->address)), *results;
+    uint32_t port, kind, len;
+
+    *key = (struct drc_key){ .digest = wire_get_u64(in) };
+    key->scope = wire_get_u32(in);
+    key->xid = wire_get_u32(in);
+    key->prog = wire_get_u32(in);
+    key->vers = wire_get_u32(in);
+    key->proc = wire_get_u32(in);
+    key->args_bytes = wire_get_u32(in);
+    key->flavor = wire_get_u32(in);
+    key->uid = wire_get_u32(in);
+    key->gid = wire_get_u32(in);
+    port = wire_get_u32(in);
+    kind = wire_get_u32(in);
+    entry->expires_ms = wire_get_u64(in);
+    results = wire_get_opaque(in, DRC_REPLY_MAX, &len);
+    if (in->bad || port > UINT16_MAX || kind > UINT16_MAX || entry->expires_ms > DRC_KEEP_MS)
+        return false;
+    memcpy(key->address, address, sizeof(key->address));
+    key->port = (uint16_t)port;
+    key->family = (uint8_t)(kind >> 8);
+    key->stream = (uint8_t)kind;
+    entry->len = (uint16_t)len;
+    memcpy(entry->results, results, len);
+    return true;
+}
+
+/* With the locks held. */
+static int
+save(struct drc *drc, const struct drc_entry **list, void **data, size_t *len)
+{
+    uint64_t now_ms = drc->now_ms();
+    size_t running, count = list_replies(drc, list, &running), size = SAVED_HEAD_BYTES;
+    struct wire_out out;
+
+    if (running > 0)
+        return -EBUSY;
+    for (size_t i = 0; i < count; i++)
+        size += SAVED_ENTRY_BYTES + wire_padded(list[i]->len);
+    *data = malloc(size);
+    if (*data == NULL)
+        return -ENOMEM;
+    out = (struct wire_out){ .p = *data, .end = (uint8_t *)*data + size };
+    wire_put_fixed(&out, drc->hash_key, sizeof(drc->hash_key));
+    wire_put_u32(&out, (uint32_t)count);
+    for (size_t i = 0; i < count; i++)
+        put_entry(&out, list[i], now_ms);
+    assert(!out.full && wire_room(&out) == 0);
+    *len = size;
+    return 0;
+}
+
+int
+drc_save(struct drc *drc, void **data, size_t *len)
+{
+    const struct drc_entry **list;
+    size_t max = 1;
+    int err;
+
+    for (unsigned i = 0; i < drc->nparts; i++)
+        max += drc->parts[i].max;
+    list = calloc(max, sizeof(*list));
+    if (list == NULL)
+        return -ENOMEM;
+    lock_all(drc, true);
+    err = save(drc, list, data, len);
+    lock_all(drc, false);
+    free(list);
+    return err;
+}
+
+static void
+add_reply(struct drc *drc, const struct drc_entry *saved)
+{
+    struct drc_call call = { .key = saved->key, .place = drc->hash(drc->hash_key, &saved->key, sizeof(saved->key)) };
+    struct part *part = part_of(drc, &call);
+    uint64_t now_ms = drc->now_ms();
+    struct drc_entry *entry = NULL;
+
+    pthread_mutex_lock(&part->lock);
+    if (find(part, &call) == NULL)
+        entry = make_room(part, kind_of(&call.key), now_ms);
+    if (entry != NULL) {
+        *entry = *saved;
+        entry->place = call.place;
+        entry->origin = NULL;
+        entry->waiting = NULL;
+        entry->running = false;
+        entry->expires_ms = now_ms + saved->expires_ms;
+        LIST_INSERT_HEAD(&part->buckets[call.place & part->mask], entry, chain);
+        part->held[kind_of(&entry->key)]++;
+        TAILQ_INSERT_TAIL(&part->replies[kind_of(&entry->key)], entry, age);
+    }
+    pthread_mutex_unlock(&part->lock);
+}
+
+/* Everything is looked at before anything is taken. */
+int
+drc_load(struct drc *drc, const void *data, size_t len)
+{
+    struct wire_in in = { data, (const uint8_t *)data + len, false }, entries;
+    const uint8_t *hash_key = wire_get_bytes(&in, sizeof(drc->hash_key));
+    uint32_t count = wire_get_u32(&in);
+    struct drc_entry entry = { .len = 0 };
+
+    entries = in;
+    for (uint32_t i = 0; i < count; i++)
+        if (!get_entry(&in, &entry))
+            return -EBADMSG;
+    if (in.bad || wire_left(&in) != 0)
+        return -EBADMSG;
+    memcpy(drc->hash_key, hash_key, sizeof(drc->hash_key));
+    for (uint32_t i = 0; i < count; i++) {
+        get_entry(&entries, &entry);
+        add_reply(drc, &entry);
+    }
+    return 0;
 }

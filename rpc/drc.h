@@ -101,4 +101,16 @@ void drc_clear(struct drc *drc);
 
 void drc_read_stats(const struct drc *drc, struct drc_stats *stats);
 
+/*
+ * All replies that are still good, with the key of the digests, for drc_load() of the process that goes on with the calls
+ * of this one's clients. *data is to be freed. Nothing is changed. Returns 0, -EBUSY while a call runs, or -ENOMEM.
+ */
+int drc_save(struct drc *drc, void **data, size_t *len);
+
+/*
+ * Know what was saved; where there is less room than there was, the oldest replies are left out. For a cache that has not
+ * been asked yet. Returns 0, or -EBADMSG for bytes that are not exactly what drc_save() makes: then nothing was taken.
+ */
+int drc_load(struct drc *drc, const void *data, size_t len);
+
 #endif

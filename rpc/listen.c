@@ -129,6 +129,40 @@ open_bound(struct sockaddr_storage *address, int type, int reuse_option)
     return fd;
 }
 
+/* Whether a socket is bound to this address, port included, and of this type. */
+static bool
+is_bound_to(int fd, const struct sockaddr_storage *address, int type)
+{
+    struct sockaddr_storage bound = { .ss_family = AF_UNSPEC };
+    const struct sockaddr_in *in = (const struct sockaddr_in *)address, *in_bound = (const struct sockaddr_in *)&bound;
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address, *in6_bound = (const struct sockaddr_in6 *)&bound;
+    socklen_t len = sizeof(bound), type_len = sizeof(int);
+    int bound_type;
+
+    if (getsockname(fd, (struct sockaddr *)&bound, &len) < 0 || bound.ss_family != address->ss_family ||
+        getsockopt(fd, SOL_SOCKET, SO_TYPE, &bound_type, &type_len) < 0 || bound_type != type)
+        return false;
+    if (bound.ss_family == AF_INET)
+        return in->sin_port == in_bound->sin_port && in->sin_addr.s_addr == in_bound->sin_addr.s_addr;
+    return in6->sin6_port == in6_bound->sin6_port && in6->sin6_scope_id == in6_bound->sin6_scope_id &&
+           memcmp(&in6->sin6_addr, &in6_bound->sin6_addr, sizeof(in6->sin6_addr)) == 0;
+}
+
+/* One of the inherited sockets, which is the caller's then; -1: there is none for this address. */
+static int
+take_inherited(const struct listen_config *config, const struct sockaddr_storage *address, int type)
+{
+    for (size_t i = 0; i < config->ninherited; i++) {
+        int fd = config->inherited[i];
+
+        if (fd < 0 || !is_bound_to(fd, address, type))
+            continue;
+        config->inherited[i] = -1;
+        return fd;
+    }
+    return -1;
+}
+
 static void
 add_socket(struct opening *opening, int fd, int type, unsigned worker, const struct sockaddr_storage *address)
 {
@@ -140,9 +174,11 @@ add_socket(struct opening *opening, int fd, int type, unsigned worker, const str
 static int
 open_stream(struct opening *opening, struct sockaddr_storage *address)
 {
-    int fd = open_bound(address, SOCK_STREAM, SO_REUSEADDR);
+    int fd = take_inherited(opening->config, address, SOCK_STREAM);
     int err;
 
+    if (fd < 0)
+        fd = open_bound(address, SOCK_STREAM, SO_REUSEADDR);
     if (fd < 0)
         return fd;
     if (listen(fd, opening->config->backlog) < 0) {
@@ -154,6 +190,20 @@ open_stream(struct opening *opening, struct sockaddr_storage *address)
     return 0;
 }
 
+/* All that there are, be it more than workers: datagrams wait in each. */
+static unsigned
+take_datagrams(struct opening *opening, const struct sockaddr_storage *address)
+{
+    unsigned count = 0;
+    int fd;
+
+    while ((fd = take_inherited(opening->config, address, SOCK_DGRAM)) >= 0) {
+        set_receive_buffer(fd, opening->config->udp_buffer);
+        add_socket(opening, fd, SOCK_DGRAM, count++ % MAX(1, opening->config->udp_sockets), address);
+    }
+    return count;
+}
+
 /*
  * Our datagram sockets share the port. A first one, which would not, finds out whether somebody else has it: another
  * server that is ready to share would go unnoticed and take a part of our calls.
@@ -161,12 +211,14 @@ open_stream(struct opening *opening, struct sockaddr_storage *address)
 static int
 open_datagram(struct opening *opening, struct sockaddr_storage *address)
 {
-    int fd = open_bound(address, SOCK_DGRAM, 0);
+    unsigned worker = take_datagrams(opening, address);
+    int fd = worker > 0 ? -1 : open_bound(address, SOCK_DGRAM, 0);
 
-    if (fd < 0)
+    if (worker == 0 && fd < 0)
         return fd;
-    close(fd);
-    for (unsigned worker = 0; worker < MAX(1, opening->config->udp_sockets); worker++) {
+    if (worker == 0)
+        close(fd);
+    for (; worker < MAX(1, opening->config->udp_sockets); worker++) {
         fd = open_bound(address, SOCK_DGRAM, SO_REUSEPORT);
         if (fd < 0)
             return fd;
@@ -207,7 +259,7 @@ open_all(struct opening *opening, const struct sockaddr_storage *addresses, size
 {
     int err = 0;
 
-    opening->set->port = opening->config->port;
+    opening->set->port = opening->config->port != 0 ? opening->config->port : opening->config->inherited_port;
     for (size_t i = 0; i < naddresses && err == 0; i++) {
         if (!has_port(&addresses[i]))
             continue;
@@ -270,14 +322,14 @@ listen_open(const struct listen_config *config, struct listen_set *set, char *er
         naddresses = all_addresses(any);
         addresses = any;
     }
-    set->sockets = calloc(naddresses * (1 + MAX(1, config->udp_sockets)), sizeof(*set->sockets));
+    set->sockets = calloc(naddresses * (1 + MAX(1, config->udp_sockets)) + config->ninherited, sizeof(*set->sockets));
     if (set->sockets == NULL) {
         snprintf(error, error_size, "no memory");
         return -ENOMEM;
     }
     for (unsigned i = 0; i < PORT_TRIES && err == -EADDRINUSE; i++) {
         err = open_all(&opening, addresses, naddresses);
-        if (config->port != 0)
+        if (config->port != 0 || config->inherited_port != 0)
             break;
     }
     if (err == 0)

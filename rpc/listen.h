@@ -24,6 +24,13 @@ struct listen_config {
     unsigned udp_sockets;               /* per address, one a worker (SO_REUSEPORT) */
     int backlog;
     uint32_t udp_buffer;                /* bytes of SO_RCVBUF */
+    /*
+     * Sockets that another process has made and that may be used in place of new ones; each that is taken is replaced by
+     * -1. A port that the kernel is to choose is theirs.
+     */
+    int *inherited;
+    size_t ninherited;
+    uint16_t inherited_port;
 };
 
 struct listen_socket {

@@ -15,6 +15,20 @@ record_init(struct record *record, uint32_t max_bytes)
     record->max_bytes = MIN(max_bytes, RECORD_LAST - 1);
 }
 
+bool
+record_restore(struct record *record, const struct record *from, size_t held)
+{
+    uint32_t max = record->max_bytes;
+
+    if (from->marks == 0)
+        return from->length == 0 && from->left == 0 && !from->last;
+    if (from->length > max || from->left > max - from->length || held < (size_t)RECORD_MARK_BYTES + from->length)
+        return false;
+    *record = *from;
+    record->max_bytes = max;
+    return true;
+}
+
 static uint32_t
 mark_at(const uint8_t *data)
 {

@@ -26,6 +26,12 @@ struct record {
 void record_init(struct record *record, uint32_t max_bytes);
 
 /*
+ * Go on where another one was, of whose stream `held` bytes are there that were not cut. Returns false when that cannot be;
+ * then the record is as after record_init().
+ */
+bool record_restore(struct record *record, const struct record *from, size_t held);
+
+/*
  * Look for a whole record in data[0..*len): what has been received since the end of the last whole record. The caller
  * may move these bytes as a whole between two calls, and appends what it receives.
  *

@@ -9,6 +9,7 @@
 #include <sys/param.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "rpc/call.h"
 #include "rpc/record.h"
@@ -246,5 +247,75 @@ send_queue_write(struct send_queue *queue, int fd, size_t most, size_t *sent)
         if ((size_t)n < total)
             return -EAGAIN;
     }
+    return 0;
+}
+
+/* What is in a segment's pipe, in a buffer instead. */
+static int
+empty_pipe(struct send_segment *segment, struct buf_pool *buffers)
+{
+    struct buf *buf = buf_get(buffers, segment->len);
+    size_t have = 0;
+
+    if (buf == NULL)
+        return -ENOMEM;
+    while (have < segment->len) {
+        ssize_t n = read(segment->pipe->out, buf->data + have, segment->len - have);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            buf_put(buf);
+            return -EIO;
+        }
+        have += (size_t)n;
+    }
+    pipe_put(segment->pipe, 0);
+    *segment = (struct send_segment){ .buf = buf, .data = buf->data, .len = segment->len };
+    return 0;
+}
+
+int
+send_queue_copy(struct send_queue *queue, struct buf_pool *buffers, uint8_t **copy, size_t *len)
+{
+    uint8_t *to = queue->bytes > 0 ? malloc(queue->bytes) : NULL;
+    size_t used = 0;
+    int err = 0;
+
+    if (queue->bytes > 0 && to == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < queue->count && err == 0; i++) {
+        struct send_segment *segment = &queue->segments[queue->first + i];
+
+        if (segment->pipe != NULL)
+            err = empty_pipe(segment, buffers);
+        if (err == 0)
+            memcpy(to + used, segment->data, segment->len);
+        used += segment->len;
+    }
+    if (err < 0) {
+        free(to);
+        return err;
+    }
+    *copy = to;
+    *len = used;
+    return 0;
+}
+
+int
+send_queue_restore(struct send_queue *queue, struct buf_pool *buffers, const uint8_t *bytes, size_t len)
+{
+    struct buf *buf;
+
+    if (len == 0)
+        return 0;
+    if (queue->first + queue->count + SEGMENTS_PER_REPLY > queue->max && grow(queue) < 0)
+        return -ENOMEM;
+    buf = buf_get(buffers, len);
+    if (buf == NULL)
+        return -ENOMEM;
+    memcpy(buf->data, bytes, len);
+    add_segment(queue, buf, buf->data, len);
+    buf_put(buf);
     return 0;
 }

@@ -51,6 +51,15 @@ void send_queue_trim(struct send_queue *queue, size_t bytes);
  */
 int send_queue_write(struct send_queue *queue, int fd, size_t most, size_t *sent);
 
+/*
+ * Copy all that is queued; what is in pipes is moved to memory for that. *copy is to be freed, NULL when there is nothing.
+ * Returns 0 or -errno; the queue is as good as before, unless a pipe had less in it than was promised (-EIO).
+ */
+int send_queue_copy(struct send_queue *queue, struct buf_pool *buffers, uint8_t **copy, size_t *len);
+
+/* Queue bytes as they are. Returns 0 or -ENOMEM. */
+int send_queue_restore(struct send_queue *queue, struct buf_pool *buffers, const uint8_t *bytes, size_t len);
+
 /* Let go of an empty queue's chunk. No reply may be begun. */
 void send_queue_rest(struct send_queue *queue);
 

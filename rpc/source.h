@@ -14,6 +14,7 @@
 #include <sys/queue.h>
 
 #include "rpc/call.h"
+#include "rpc/handed.h"
 #include "rpc/transport.h"
 #include "rpc/turns.h"
 
@@ -32,6 +33,8 @@ struct call_source_ops {
     void (*watch)(struct call_source *source);
     /* No new calls from now on. */
     void (*stop)(struct call_source *source);
+    /* Put a copy of it into the list, with a descriptor of its own; NULL for datagrams. Returns 0 or -errno. */
+    int (*copy)(struct call_source *source, struct handed_list *list);
     /* It holds memory for a client that has hardly moved a byte since this was asked last. */
     bool (*stalled)(struct call_source *source);
     /* It could be closed and nobody would miss anything. */
@@ -83,6 +86,8 @@ struct transport_private {
     struct buf *slabs;                  /* what they are cut from */
     struct loop_timer drain_timer;
     void (*drained)(void *context);
+    void (*frozen)(void *context, int err);
+    bool is_frozen;                     /* paused with all calls answered, for another process */
 };
 
 /* transport.c */

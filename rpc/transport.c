@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "rpc/conn.h"
+#include "rpc/handed.h"
 #include "rpc/source.h"
 #include "rpc/udp.h"
 
@@ -286,6 +287,35 @@ resume_ready(struct transport_private *private)
     turns_next_round(&private->turns);
 }
 
+/* Whether all calls are answered, and all datagrams have left; streams may be left as they are. */
+static bool
+may_freeze(const struct transport *transport)
+{
+    const struct call_source *source;
+
+    if (transport->outstanding > 0)
+        return false;
+    TAILQ_FOREACH(source, &transport->private->open, all) {
+        if (!source->stream && !source->ops->sent(source))
+            return false;
+    }
+    return true;
+}
+
+static void
+freeze_ended(struct transport *transport, int err)
+{
+    struct transport_private *private = transport->private;
+    void (*frozen)(void *context, int err) = private->frozen;
+
+    private->frozen = NULL;
+    private->is_frozen = err == 0;
+    loop_timer_stop(transport->loop, &private->drain_timer);
+    if (err == 0)
+        transport_pause(transport, true);
+    frozen(transport->context, err);
+}
+
 static void
 before_wait(void *context)
 {
@@ -306,6 +336,8 @@ before_wait(void *context)
         free_closed(private);
     if (private->drained != NULL && all_sent(transport))
         drain_ended(transport);
+    if (private->frozen != NULL && may_freeze(transport))
+        freeze_ended(transport, 0);
     loop_busy(transport->loop, private->nready > 0 && !transport->paused);
 }
 
@@ -398,7 +430,16 @@ transport_free(struct transport *transport)
 int
 transport_add_connection(struct transport *transport, int fd)
 {
-    return conn_open(transport, fd);
+    return conn_open(transport, fd, NULL);
+}
+
+int
+transport_restore_connection(struct transport *transport, struct handed_conn *from)
+{
+    int fd = from->fd;
+
+    from->fd = -1;
+    return conn_open(transport, fd, from);
 }
 
 int
@@ -447,9 +488,60 @@ transport_drain(struct transport *transport, uint64_t timeout_ms, void (*drained
     struct call_source *source;
 
     transport->draining = true;
-    transport_pause(transport, false);
+    if (!private->is_frozen)
+        transport_pause(transport, false);
     private->drained = drained;
     TAILQ_FOREACH(source, &private->open, all)
         source->ops->stop(source);
-    loop_timer_start(transport->loop, &private->drain_timer, timeout_ms, drain_timed_out);
+    loop_timer_start(transport->loop, &private->drain_timer, private->is_frozen ? 0 : timeout_ms, drain_timed_out);
+}
+
+static void
+freeze_timed_out(struct loop_timer *timer)
+{
+    struct transport_private *private =
+        (struct transport_private *)((char *)timer - offsetof(struct transport_private, drain_timer));
+
+    freeze_ended(private->transport, -ETIMEDOUT);
+}
+
+void
+transport_freeze(struct transport *transport, uint64_t timeout_ms, void (*frozen)(void *context, int err))
+{
+    struct transport_private *private = transport->private;
+    struct call_source *source;
+
+    transport->draining = true;
+    private->frozen = frozen;
+    TAILQ_FOREACH(source, &private->open, all)
+        source->ops->stop(source);
+    loop_timer_start(transport->loop, &private->drain_timer, timeout_ms, freeze_timed_out);
+}
+
+int
+transport_copy_connections(struct transport *transport, struct handed_list *list)
+{
+    struct call_source *source;
+    int err = 0;
+
+    assert(transport->private->is_frozen);
+    TAILQ_FOREACH(source, &transport->private->open, all) {
+        if (source->ops->copy != NULL && err == 0)
+            err = source->ops->copy(source, list);
+    }
+    return err;
+}
+
+void
+transport_thaw(struct transport *transport)
+{
+    struct transport_private *private = transport->private;
+    struct call_source *source;
+
+    transport->draining = false;
+    if (private->is_frozen)
+        transport_pause(transport, false);
+    private->is_frozen = false;
+    TAILQ_FOREACH(source, &private->open, all)
+        source_ready(source);
 }

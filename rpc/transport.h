@@ -55,6 +55,9 @@ struct transport_shared {
     _Atomic uint64_t call_bytes;        /* of the budget, that calls themselves have; never given back */
 };
 
+struct handed_conn;
+struct handed_list;
+
 struct transport_config {
     struct transport_shared *shared;    /* outlives the transport */
     const struct program *const *programs;
@@ -90,6 +93,12 @@ void transport_free(struct transport *transport);
  */
 int transport_add_connection(struct transport *transport, int fd);
 
+/*
+ * Go on with a connection that another process has had, whose descriptor is taken over in the same way; the rest of
+ * `from` stays the caller's.
+ */
+int transport_restore_connection(struct transport *transport, struct handed_conn *from);
+
 /* Serve a bound datagram socket: taken over like a connection. */
 int transport_add_datagram(struct transport *transport, int fd);
 
@@ -110,5 +119,18 @@ void transport_reset(struct transport *transport);
  * after timeout_ms.
  */
 void transport_drain(struct transport *transport, uint64_t timeout_ms, void (*drained)(void *context));
+
+/*
+ * Stop reading calls, and call frozen(context, 0) on this thread once every call is answered, from when on it is paused; or
+ * frozen(context, -ETIMEDOUT) when that takes longer than timeout_ms. Replies that clients have not taken are kept. In both
+ * cases only transport_thaw(), or transport_drain(), which is over at once, may follow. It is not paused before.
+ */
+void transport_freeze(struct transport *transport, uint64_t timeout_ms, void (*frozen)(void *context, int err));
+
+/* Copy the connections of a transport that is frozen, for another process. Returns 0 or -errno. */
+int transport_copy_connections(struct transport *transport, struct handed_list *list);
+
+/* Go on as if nothing had been. */
+void transport_thaw(struct transport *transport);
 
 #endif

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -50,8 +51,12 @@ struct control {
     pthread_t thread;
     bool started;
     int dir_fd, lock_fd;
-    int socket_fd;                      /* until the listener has it */
+    int socket_fd;                      /* owned until the listener has it */
+    bool listening;                     /* it has */
     bool bound;
+    struct loop_message hold_message;
+    bool hold;
+    sem_t held;
     uint32_t idle_ms;
     LIST_HEAD(, control_conn) conns;
     unsigned nconns;
@@ -185,6 +190,9 @@ answer_lines(struct control_conn *conn)
     char *newline;
     size_t len;
 
+    char *line;
+    bool later;
+
     while (conn->out == NULL) {
         newline = memchr(conn->in + conn->scanned, '\n', conn->in_len - conn->scanned);
         if (newline == NULL) {
@@ -195,7 +203,12 @@ answer_lines(struct control_conn *conn)
         }
         len = (size_t)(newline - conn->in);
         restart_idle(conn);
-        if (!reply(conn, control_answer(conn->control->server, conn->in, len)))
+        line = control_answer(conn->control->server, conn->fd, conn->in, len, &later);
+        if (later) {
+            conn_close(conn);                            /* somebody else has a descriptor of his own and goes on */
+            return false;
+        }
+        if (!reply(conn, line))
             return false;
         conn->in_len -= len + 1;
         conn->scanned = 0;
@@ -322,8 +335,30 @@ take_lock(struct control *control, const char *dir, char *error, size_t error_si
                  "--set state_dir=DIR", *holder != '\0' ? " (pid " : "", holder, *holder != '\0' ? ")" : "");
         return fail(-EADDRINUSE, dir, CONTROL_SOCKET, what, error, error_size);
     }
-    if (ftruncate(control->lock_fd, 0) < 0 || dprintf(control->lock_fd, "%d\n", getpid()) < 0)
-        return fail(-errno, dir, CONTROL_LOCK, NULL, error, error_size);
+    return 0;
+}
+
+/* For whoever finds the lock taken. */
+static int
+write_holder(const struct control *control)
+{
+    return ftruncate(control->lock_fd, 0) < 0 || lseek(control->lock_fd, 0, SEEK_SET) < 0 ||
+           dprintf(control->lock_fd, "%d\n", getpid()) < 0 ? -errno : 0;
+}
+
+/* What another server has had, if it is of this directory. */
+static int
+inherit(struct control *control, const struct control_config *config, char *error, size_t error_size)
+{
+    struct stat here, there;
+
+    if (fstatat(control->dir_fd, CONTROL_LOCK, &here, AT_SYMLINK_NOFOLLOW) < 0 || fstat(config->lock_fd, &there) < 0)
+        return fail(-errno, config->dir, CONTROL_LOCK, NULL, error, error_size);
+    if (here.st_dev != there.st_dev || here.st_ino != there.st_ino)
+        return fail(-EXDEV, config->dir, CONTROL_LOCK, "is not the old server's: a restart cannot change state_dir", error,
+                    error_size);
+    control->lock_fd = config->lock_fd;
+    control->socket_fd = config->socket_fd;
     return 0;
 }
 
@@ -360,14 +395,19 @@ open_socket(struct control *control, const char *dir, char *error, size_t error_
 }
 
 static int
-set_up(struct control *control, const char *dir, char *error, size_t error_size)
+set_up(struct control *control, const struct control_config *config, char *error, size_t error_size)
 {
+    const char *dir = config->dir;
     int err;
 
     control->dir_fd = sandbox_open_dir(dir);
     if (control->dir_fd < 0)
         return fail(control->dir_fd, dir, CONTROL_SOCKET, NULL, error, error_size);
+    if (config->inherits)
+        return inherit(control, config, error, error_size);
     err = take_lock(control, dir, error, error_size);
+    if (err == 0)
+        err = write_holder(control) < 0 ? fail(-errno, dir, CONTROL_LOCK, NULL, error, error_size) : 0;
     if (err == 0)
         err = remove_stale(control, dir, error, error_size);
     if (err == 0)
@@ -388,8 +428,9 @@ control_new(const struct control_config *config, struct control **out, char *err
     control->sandbox = config->sandbox;
     control->idle_ms = config->idle_ms;
     control->dir_fd = control->lock_fd = control->socket_fd = -1;
+    sem_init(&control->held, 0, 0);
     LIST_INIT(&control->conns);
-    err = set_up(control, config->dir, error, error_size);
+    err = set_up(control, config, error, error_size);
     if (err < 0) {
         control_free(control);
         return err;
@@ -423,7 +464,8 @@ control_start(struct control *control)
         err = listener_new(control->loop, control->socket_fd, accepted, control, &control->listener);
     if (err < 0)
         return err;
-    control->socket_fd = -1;
+    control->listening = control->bound = true;
+    write_holder(control);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     err = pthread_create(&control->thread, NULL, control_main, control);
@@ -432,6 +474,39 @@ control_start(struct control *control)
     if (err != 0)
         listener_free(control->listener);
     return -err;
+}
+
+void
+control_descriptors(const struct control *control, int *lock_fd, int *socket_fd)
+{
+    *lock_fd = control->lock_fd;
+    *socket_fd = control->socket_fd;
+}
+
+static void
+run_hold(struct loop_message *message)
+{
+    struct control *control = (struct control *)((char *)message - offsetof(struct control, hold_message));
+
+    listener_pause(control->listener, control->hold);
+    sem_post(&control->held);
+}
+
+void
+control_hold(struct control *control, bool hold)
+{
+    control->hold = hold;
+    control->hold_message.run = run_hold;
+    loop_post(control->loop, &control->hold_message);
+    while (sem_wait(&control->held) < 0 && errno == EINTR)
+        continue;
+}
+
+void
+control_leave(struct control *control)
+{
+    if (control != NULL)
+        control->bound = false;
 }
 
 void
@@ -444,9 +519,10 @@ control_free(struct control *control)
         pthread_join(control->thread, NULL);
     }
     loop_free(control->loop);
+    sem_destroy(&control->held);
     if (control->bound)
         unlinkat(control->dir_fd, CONTROL_SOCKET, 0);
-    if (control->socket_fd >= 0)
+    if (control->socket_fd >= 0 && !control->listening)
         close(control->socket_fd);
     if (control->lock_fd >= 0)
         close(control->lock_fd);

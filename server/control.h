@@ -13,6 +13,7 @@
 #ifndef RINGNFS_SERVER_CONTROL_H
 #define RINGNFS_SERVER_CONTROL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,16 +35,27 @@ struct control_config {
     const struct log *log;              /* outlives it, too */
     const struct sandbox *sandbox;      /* likewise; NULL: none */
     uint32_t idle_ms;
+    bool inherits;                      /* another server's lock and socket, taken over when control_new() succeeds: */
+    int lock_fd, socket_fd;
 };
 
 /*
  * Make the socket (mode 0600), in place of one that is left over. Returns 0, or -errno with error: -EADDRINUSE when a
- * live server has one there.
+ * live server has one there; -EXDEV when the one to be taken over is in another directory.
  */
 int control_new(const struct control_config *config, struct control **control, char *error, size_t error_size);
 
 /* Begin to answer. Returns 0 or -errno. */
 int control_start(struct control *control);
+
+/* Lock and socket, for another process. They stay as they are until control_free(). */
+void control_descriptors(const struct control *control, int *lock_fd, int *socket_fd);
+
+/* Accept no connections for a while, or go on: when it returns, that is so. Between control_start() and control_free(). */
+void control_hold(struct control *control, bool hold);
+
+/* Another process has the socket now: control_free() leaves it. NULL is fine. */
+void control_leave(struct control *control);
 
 /* Finish the command under way, close all connections, take the socket away. NULL is fine. */
 void control_free(struct control *control);

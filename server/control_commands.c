@@ -3,9 +3,11 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "server/log.h"
 #include "server/text.h"
@@ -28,6 +30,9 @@ const struct control_command control_commands[] = {
       .help = "Print the settings, or one of them; those marked with * can be changed with set." },
     { "set", { ARGUMENT("key"), ARGUMENT("value") }, control_set, NULL,
       .help = "Change a setting until the server ends." },
+    { "restart", .later = control_restart, .print = control_print_restarted,
+      .help = "Start the server's program anew, with the same arguments and with what the files say now, and let it go on "
+              "where this one is: clients notice nothing. If it does not start, all stays as it was." },
     { "journal open", { { .name = "file", .file = true, .made = true }, OPTIONAL("data") }, control_journal_open, NULL,
       .help = "Write calls to this file from now on (ringnfs-journal(5)); DATA is digest (the default) or whole." },
     { "journal close", .run = control_journal_close, .print = control_print_lost,
@@ -167,6 +172,13 @@ control_refusal(const char *why)
     return to_line(json_pack("{s:b, s:o}", "ok", 0, "error", control_text(why)));
 }
 
+char *
+control_restarted(long pid)
+{
+    return to_line(json_pack("{s:b, s:{s:I, s:I}}", "ok", 1, "result", "pid", (json_int_t)pid, "old_pid",
+                             (json_int_t)getpid()));
+}
+
 /* Those of all commands, since nothing else tells text_near() which command it is about; "" is near to nothing. */
 static const char *
 argument_name(size_t i)
@@ -255,8 +267,21 @@ read_arguments(const struct control_command *command, json_t *request, const cha
     return 0;
 }
 
+/* Have a command answered later, by a descriptor of its own. Returns -EINPROGRESS, or -errno with error. */
 static int
-run(struct server *server, json_t *request, json_t **result, char *error, size_t error_size)
+defer(const struct control_command *command, struct server *server, int fd, char *error, size_t error_size)
+{
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), err = copy < 0 ? -errno : 0;
+
+    if (err < 0)
+        snprintf(error, error_size, "%s: %s", command->name, strerror(-err));
+    else if ((err = command->later(server, copy, error, error_size)) < 0)
+        close(copy);
+    return err < 0 ? err : -EINPROGRESS;
+}
+
+static int
+run(struct server *server, int fd, json_t *request, json_t **result, char *error, size_t error_size)
 {
     const char *texts[CONTROL_ARGUMENTS_MAX] = { NULL };
     const char *name = json_string_value(json_object_get(request, "command"));
@@ -271,24 +296,30 @@ run(struct server *server, json_t *request, json_t **result, char *error, size_t
     if (command == NULL)
         return -EINVAL;
     err = read_arguments(command, request, texts, error, error_size);
+    if (err == 0 && command->later != NULL)
+        return defer(command, server, fd, error, error_size);
     return err < 0 ? err : command->run(server, texts, result, error, error_size);
 }
 
 char *
-control_answer(struct server *server, const char *bytes, size_t len)
+control_answer(struct server *server, int fd, const char *bytes, size_t len, bool *later)
 {
     char error[ERROR_MAX] = "";
     json_t *request, *result = NULL;
     json_error_t mistake;
     int err;
 
+    *later = false;
     request = json_loadb(bytes, len, JSON_REJECT_DUPLICATES, &mistake);
     if (request == NULL) {
         snprintf(error, sizeof(error), "the request is no JSON: %s", mistake.text);
         return control_refusal(error);
     }
-    err = run(server, request, &result, error, sizeof(error));
+    err = run(server, fd, request, &result, error, sizeof(error));
     json_decref(request);
+    *later = err == -EINPROGRESS;
+    if (*later)
+        return NULL;
     if (err < 0)
         return control_refusal(error);
     return to_line(json_pack("{s:b, s:o}", "ok", 1, "result", result));

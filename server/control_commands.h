@@ -32,6 +32,11 @@ struct control_command {
     int (*run)(struct server *server, const char *const *texts, json_t **result, char *error, size_t error_size);
     void (*print)(FILE *out, const json_t *result);     /* for people; NULL: there is nothing to tell */
     const char *help;                   /* one sentence */
+    /*
+     * In place of run(), for what takes its time: see that the answer will be written to a descriptor, which is taken over.
+     * Returns 0, or -errno with error and the descriptor is the caller's.
+     */
+    int (*later)(struct server *server, int fd, char *error, size_t error_size);
 };
 
 extern const struct control_command control_commands[];
@@ -44,11 +49,17 @@ const struct control_command *control_find(const char *name, char *error, size_t
 void control_print_help(FILE *out);
 void control_print_roff(FILE *out);
 
-/* Answer a request of len bytes. Returns a line to be freed, NULL when memory is short. */
-char *control_answer(struct server *server, const char *request, size_t len);
+/*
+ * Answer a request of len bytes, which has come by fd. Returns a line to be freed, NULL when memory is short. *later: the
+ * answer will be written by somebody who has a copy of fd, and there is none now.
+ */
+char *control_answer(struct server *server, int fd, const char *request, size_t len, bool *later);
 
 /* The line that refuses a request. Returns as control_answer(). */
 char *control_refusal(const char *why);
+
+/* The line that tells of a new server. Returns as control_answer(). */
+char *control_restarted(long pid);
 
 /* A string; what is no UTF-8 gets octal escapes. */
 json_t *control_text(const char *text);
@@ -61,6 +72,7 @@ CONTROL_COMMAND(status);
 CONTROL_COMMAND(stats);
 CONTROL_COMMAND(show);
 CONTROL_COMMAND(set);
+int control_restart(struct server *server, int fd, char *error, size_t error_size);
 
 /* control_exports.c */
 CONTROL_COMMAND(exports_show);
@@ -88,6 +100,7 @@ CONTROL_COMMAND(capture_close);
 /* control_print.c: their results for people. */
 void control_print_status(FILE *out, const json_t *result);
 void control_print_stats(FILE *out, const json_t *result);
+void control_print_restarted(FILE *out, const json_t *result);
 void control_print_settings(FILE *out, const json_t *result);
 void control_print_exports(FILE *out, const json_t *result);
 void control_print_loaded(FILE *out, const json_t *result);

@@ -141,6 +141,13 @@ control_print_stats(FILE *out, const json_t *result)
 }
 
 void
+control_print_restarted(FILE *out, const json_t *result)
+{
+    fprintf(out, "process %" JSON_INTEGER_FORMAT " has taken over from %" JSON_INTEGER_FORMAT "\n",
+            json_integer_value(json_object_get(result, "pid")), json_integer_value(json_object_get(result, "old_pid")));
+}
+
+void
 control_print_settings(FILE *out, const json_t *result)
 {
     const json_t *setting;

@@ -229,3 +229,9 @@ control_set(struct server *server, const char *const *texts, json_t **result, ch
         *result = json_pack("{s:s, s:s}", "key", texts[0], "value", value);
     return err;
 }
+
+int
+control_restart(struct server *server, int fd, char *error, size_t error_size)
+{
+    return server_restart(server, fd, error, error_size);
+}

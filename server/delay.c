@@ -96,3 +96,9 @@ delay_end(struct delay_queue *queue)
     queue->ended = true;
     delay_release(queue);
 }
+
+void
+delay_resume(struct delay_queue *queue)
+{
+    queue->ended = false;
+}

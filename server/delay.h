@@ -55,7 +55,8 @@ int delay_start(struct delay_queue *queue, struct delay *delay, uint64_t due_ns,
 /* Let all go now. */
 void delay_release(struct delay_queue *queue);
 
-/* The same, and delay nothing from now on. */
+/* The same, and delay nothing from now on; or do so again. */
 void delay_end(struct delay_queue *queue);
+void delay_resume(struct delay_queue *queue);
 
 #endif

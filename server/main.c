@@ -28,6 +28,8 @@
 #include "server/reach.h"
 #include "server/sandbox.h"
 #include "server/server.h"
+#include "server/starter.h"
+#include "server/takeover.h"
 
 #define EXIT_USAGE 2
 #define ERROR_MAX 1024
@@ -100,15 +102,22 @@ block_signals(struct events *events, char *error, size_t error_size)
     return -errno;
 }
 
-/* To be closed in all cases. Returns 0 or -errno with error. */
+/*
+ * To be closed in all cases. Whoever takes over goes on watching whom the other one has watched. Returns 0 or -errno with
+ * error.
+ */
 static int
-open_events(const struct options *options, struct events *events, char *error, size_t error_size)
+open_events(const struct options *options, struct takeover *takeover, struct events *events, char *error,
+            size_t error_size)
 {
     int err;
 
     events->parent = -1;
     err = block_signals(events, error, error_size);
-    if (err == 0 && options->parent_death) {
+    if (takeover != NULL) {
+        events->parent = takeover->parent;
+        takeover->parent = -1;
+    } else if (err == 0 && options->parent_death) {
         events->parent = parent_watch(options->parent, error, error_size);
         err = events->parent < 0 ? events->parent : 0;
     }
@@ -163,13 +172,16 @@ announce(const struct options *options, struct server *server, char *error, size
 static void
 wait_for_end(struct server *server, const struct events *events, const struct log *log)
 {
-    struct pollfd ready[] = { { .fd = events->signals, .events = POLLIN }, { .fd = events->parent, .events = POLLIN } };
+    struct pollfd ready[] = { { .fd = events->signals, .events = POLLIN }, { .fd = events->parent, .events = POLLIN },
+                              { .fd = server_restarted_event(server), .events = POLLIN } };
     struct signalfd_siginfo signal;
     char error[ERROR_MAX];
 
     for (;;) {
-        if (poll(ready, 2, -1) < 0)
+        if (poll(ready, 3, -1) < 0)
             continue;
+        if (ready[2].revents != 0)
+            return;
         if (ready[1].revents != 0) {
             log_info(log, "the process that this server was started for has ended");
             return;
@@ -196,69 +208,124 @@ enter_sandbox(const struct options *options, const struct log *log, struct sandb
     return err;
 }
 
-/* Serve from the start to the end; daemon: from daemon_begin(), or -1. Returns 0 or -errno with error. */
+/* What a run of the server has for itself. */
+struct run {
+    struct options *options;
+    const struct log *log;
+    struct events events;
+    struct takeover *takeover;          /* NULL: it begins afresh */
+    int starter;                        /* -1: it cannot be restarted */
+    int daemon;                         /* from daemon_begin(), or -1 */
+    bool owns_state;                    /* the state directory is this process's, not that of one before or after it */
+};
+
+/* Serve from the start to the end. Returns 0 or -errno with error. */
 static int
-run_server(const struct options *options, const struct log *log, const struct events *events, int daemon, char *error,
-           size_t error_size)
+run_server(struct run *run, char *error, size_t error_size)
 {
+    const struct options *options = run->options;
+    const struct server_process process = { .starter = run->starter, .parent = run->events.parent };
     struct server_config config = { .settings = &options->settings, .exports = options_exports(options),
                                     .fills = options->fills, .nfills = options->nfills,
-                                    .addresses = options->addresses, .naddresses = options->naddresses, .log = *log,
-                                    .control = true, .faults = options->faults };
+                                    .addresses = options->addresses, .naddresses = options->naddresses,
+                                    .log = *run->log, .process = &process, .takeover = run->takeover, .control = true,
+                                    .faults = options->faults };
     struct server *server;
     int err;
 
     config.log.timestamps = logs_to_file();
     err = server_new(&config, &server, error, error_size);
+    takeover_free(run->takeover, err < 0 ? error : NULL);
+    run->takeover = NULL;
     if (err < 0)
         return err;
+    run->owns_state = true;
     err = announce(options, server, error, error_size);
-    if (err == 0 && daemon >= 0 && (err = daemon_ready(daemon)) < 0)
+    if (err == 0 && run->daemon >= 0 && (err = daemon_ready(run->daemon)) < 0)
         snprintf(error, error_size, "cannot go to the background: %s", strerror(-err));
     if (err == 0)
-        wait_for_end(server, events, &config.log);
+        wait_for_end(server, &run->events, &config.log);
+    run->owns_state = !server_end_restart(server);
     if (!options->ephemeral)                             /* that would leave its directory behind */
-        sigprocmask(SIG_UNBLOCK, &events->set, NULL);    /* whoever does not want to wait any longer signals again */
+        sigprocmask(SIG_UNBLOCK, &run->events.set, NULL);   /* whoever does not want to wait any longer signals again */
     server_free(server);
     return err;
 }
 
-/* Start, wait for a signal, stop; daemon: as for run_server(). Returns the exit status. */
+/* Where an ephemeral server keeps its state: in a new directory, or where the one was that it follows. */
 static int
-run(struct options *options, const struct log *log, int daemon)
+choose_state_dir(struct run *run, char *error, size_t error_size)
 {
-    struct sandbox *sandbox = NULL;
-    struct events events;
-    char error[ERROR_MAX] = "";
-    int err = open_events(options, &events, error, sizeof(error));
+    char **dir = &run->options->settings.state_dir;
+    int err;
 
+    if (!run->options->ephemeral)
+        return 0;
+    if (run->takeover == NULL) {
+        err = ephemeral_new(dir, error, error_size);
+        run->owns_state = err == 0;
+        return err;
+    }
+    *dir = strdup(run->takeover->state_dir);
+    if (*dir == NULL)
+        snprintf(error, error_size, "out of memory");
+    return *dir == NULL ? -ENOMEM : 0;
+}
+
+static int
+begin_run(struct run *run, struct sandbox **sandbox, char *error, size_t error_size)
+{
+    int err = 0;
+
+    if (run->options->channel >= 0)
+        err = takeover_new(run->options->channel, &run->takeover, error, error_size);
+    if (err == 0)
+        err = open_events(run->options, run->takeover, &run->events, error, error_size);
     raise_limit(RLIMIT_NOFILE);
     raise_memlock();
-    if (err == 0 && options->ephemeral)
-        err = ephemeral_new(&options->settings.state_dir, error, sizeof(error));
     if (err == 0)
-        err = enter_sandbox(options, log, &sandbox, error, sizeof(error));
+        err = choose_state_dir(run, error, error_size);
+    return err < 0 ? err : enter_sandbox(run->options, run->log, sandbox, error, error_size);
+}
+
+/* Start, wait for a signal, stop. Returns the exit status. */
+static int
+run_to_the_end(struct run *run)
+{
+    struct options *options = run->options;
+    struct sandbox *sandbox = NULL;
+    char error[ERROR_MAX] = "";
+    int err = begin_run(run, &sandbox, error, sizeof(error));
+
     if (err == 0)
-        err = run_server(options, log, &events, daemon, error, sizeof(error));
+        err = run_server(run, error, sizeof(error));
     if (err < 0)
-        log_error(log, "%s", error);
-    if (options->ephemeral) {
+        log_error(run->log, "%s", error);
+    takeover_free(run->takeover, error);
+    if (options->ephemeral && run->owns_state) {
         ephemeral_remove(options->settings.state_dir);
         options->settings.state_dir = NULL;
     }
     sandbox_free(sandbox);
-    close_events(&events);
+    close_events(&run->events);
     return err < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* A line of the log for each one; returns the exit status. */
+/*
+ * Tell that nothing is started, by a line of the log for each mistake, and whom it would have taken over from. Returns the
+ * exit status.
+ */
 static int
-tell_mistakes(const struct log *log, int err, const char *lines)
+refuse(const struct options *options, const struct log *log, int err, const char *lines)
 {
-    for (size_t len; *lines != '\0'; lines += len + (lines[len] == '\n')) {
-        len = strcspn(lines, "\n");
-        log_error(log, "%.*s", (int)len, lines);
+    const char *line = lines;
+
+    for (size_t len; *line != '\0'; line += len + (line[len] == '\n')) {
+        len = strcspn(line, "\n");
+        log_error(log, "%.*s", (int)len, line);
     }
+    if (options->channel >= 0)
+        takeover_refuse(options->channel, lines);
     return exit_status(err);
 }
 
@@ -266,21 +333,28 @@ static int
 serve(struct options *options, const struct log *log)
 {
     struct exports_source source = options_exports(options);
+    struct run run = { .options = options, .log = log, .events = { .signals = -1, .parent = -1 }, .daemon = -1 };
     char error[EXPORTS_ERROR_MAX];
-    int daemon = -1, err;
+    int err, status;
 
     source.all_mistakes = true;
     err = exports_check(&source, error, sizeof(error));
     if (err < 0)
-        return tell_mistakes(log, err, error);
+        return refuse(options, log, err, error);
     if (!options->foreground) {
-        daemon = daemon_begin();
-        if (daemon < 0) {
-            log_error(log, "cannot go to the background: %s", strerror(-daemon));
+        run.daemon = daemon_begin();
+        if (run.daemon < 0) {
+            log_error(log, "cannot go to the background: %s", strerror(-run.daemon));
             return EXIT_FAILURE;
         }
     }
-    return run(options, log, daemon);
+    run.starter = starter_new(options->argv);
+    if (run.starter < 0)
+        log_warn(log, "this server cannot be restarted by ringnfsctl: %s", strerror(-run.starter));
+    status = run_to_the_end(&run);
+    if (run.starter >= 0)
+        close(run.starter);
+    return status;
 }
 
 static int
@@ -294,7 +368,7 @@ check(const struct options *options, const struct log *log)
     source.all_mistakes = true;
     err = exports_load(&source, &options->settings, NULL, &set, error, sizeof(error));
     if (err < 0)
-        return tell_mistakes(log, err, error);
+        return refuse(options, log, err, error);
     if (error[0] != '\0')
         log_warn(log, "%s", error);
     exports_put(set);
@@ -349,8 +423,7 @@ main(int argc, char **argv)
 
     log.level = (enum log_level)options.settings.log_level;
     if (err < 0) {
-        log_error(&log, "%s", error);
-        status = exit_status(err);
+        status = refuse(&options, &log, err, error);
     } else {
         status = act(&options, &log);
     }

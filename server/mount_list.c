@@ -151,12 +151,24 @@ load(struct mount_list *list, const char *data, size_t len)
     }
 }
 
+void
+mount_list_load(struct mount_list *list, struct state *state)
+{
+    void *data;
+    size_t len;
+
+    if (state_read_file(state, FILE_NAME, FILE_MAX, &data, &len) < 0)
+        return;
+    pthread_mutex_lock(&list->lock);
+    load(list, data, len);
+    pthread_mutex_unlock(&list->lock);
+    free(data);
+}
+
 int
 mount_list_new(size_t max, struct state *state, struct mount_list **out)
 {
     struct mount_list *list = calloc(1, sizeof(*list));
-    void *data;
-    size_t len;
 
     if (list == NULL)
         return -ENOMEM;
@@ -172,10 +184,8 @@ mount_list_new(size_t max, struct state *state, struct mount_list **out)
         mount_list_free(list);
         return -ENOMEM;
     }
-    if (state != NULL && state_read_file(state, FILE_NAME, FILE_MAX, &data, &len) == 0) {
-        load(list, data, len);
-        free(data);
-    }
+    if (state != NULL)
+        mount_list_load(list, state);
     *out = list;
     return 0;
 }

@@ -16,6 +16,9 @@ struct state;
  * (state may be NULL). Returns 0 or -ENOMEM.
  */
 int mount_list_new(size_t max, struct state *state, struct mount_list **list);
+
+/* Add what another server has saved since, behind what there is; failures are of no consequence. */
+void mount_list_load(struct mount_list *list, struct state *state);
 void mount_list_free(struct mount_list *list);
 
 /* Note that a host has mounted a path: one entry for each pair, and it becomes the newest. Paths have no NUL. */

@@ -229,6 +229,17 @@ observer_capture_open(struct observer *observer, const char *file, char *error, 
     return add_file(observer, &observer->capture, &capture_format, capture_new(), file, error, error_size);
 }
 
+bool
+observer_is_writing(struct observer *observer)
+{
+    bool writing;
+
+    pthread_mutex_lock(&observer->lock);
+    writing = observer->journal != NULL || observer->capture != NULL;
+    pthread_mutex_unlock(&observer->lock);
+    return writing;
+}
+
 int
 observer_journal_close(struct observer *observer, uint64_t *lost, char *error, size_t error_size)
 {

@@ -44,6 +44,10 @@ int observer_journal_open(struct observer *observer, const char *file, bool whol
 int observer_capture_open(struct observer *observer, const char *file, char *error, size_t error_size);
 int observer_journal_close(struct observer *observer, uint64_t *lost, char *error, size_t error_size);
 int observer_capture_close(struct observer *observer, uint64_t *lost, char *error, size_t error_size);
+
+/* Whether a journal or a capture file is open. */
+bool observer_is_writing(struct observer *observer);
+
 int observer_keep(struct observer *observer, size_t most, char *error, size_t error_size);
 void observer_forget(struct observer *observer);
 int observer_count(struct observer *observer, const char *description, char *error, size_t error_size);

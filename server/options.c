@@ -12,6 +12,7 @@
 
 #include "server/address.h"
 #include "server/log.h"
+#include "server/starter.h"
 #include "server/text.h"
 
 #define EXPORTS_FILE "/etc/exports"
@@ -24,7 +25,7 @@
 enum option_kind {
     KIND_SETTING,                       /* name is a setting; the value is the argument */
     KIND_SET, KIND_CONFIG, KIND_EXPORT, KIND_EXPORTS, KIND_FILL, KIND_ADDRESS, KIND_READY_FD, KIND_PRINT_PORTS,
-    KIND_FOREGROUND, KIND_EPHEMERAL, KIND_PARENT_DEATH, KIND_FAULT, KIND_FAULTS, KIND_ALLOW_FAULTS,
+    KIND_FOREGROUND, KIND_EPHEMERAL, KIND_PARENT_DEATH, KIND_TAKE_OVER, KIND_FAULT, KIND_FAULTS, KIND_ALLOW_FAULTS,
     KIND_ACTION                         /* do something else than to serve */
 };
 
@@ -93,6 +94,7 @@ static const struct option_row rows[] = {
     { "help-faults", '\0', NULL, KIND_ACTION, .action = ACTION_HELP_FAULTS,
       .help = "Print how rules of faults are written." },
     { "version", 'V', NULL, KIND_ACTION, .action = ACTION_VERSION, .help = "Print the version." },
+    { STARTER_OPTION, '\0', "N", KIND_TAKE_OVER, .help = NULL },
     { "print-roff", '\0', "options|settings|exports|faults", KIND_ACTION, .action = ACTION_ROFF },
 };
 
@@ -238,17 +240,17 @@ take_address(struct options *options, const char *text, char *error, size_t erro
 }
 
 static int
-take_ready_fd(struct options *options, const char *text, char *error, size_t error_size)
+take_descriptor(const char *name, const char *text, int *out, char *error, size_t error_size)
 {
     char shown[SHOWN_MAX];
     uint64_t fd;
 
     if (text_number(text, &fd) < 0 || fd > INT_MAX || fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0) {
-        snprintf(error, error_size, "--ready-fd: %s is not an open descriptor",
+        snprintf(error, error_size, "--%s: %s is not an open descriptor", name,
                  log_quote(shown, sizeof(shown), text, strlen(text)));
         return -EINVAL;
     }
-    options->ready_fd = (int)fd;
+    *out = (int)fd;
     return 0;
 }
 
@@ -318,15 +320,16 @@ take_option(struct options *options, const struct option_row *row, const char *a
         return take_fill(options, argument, error, error_size);
     case KIND_ADDRESS:
         return take_address(options, argument, error, error_size);
-    case KIND_READY_FD:
-        return take_ready_fd(options, argument, error, error_size);
+    case KIND_READY_FD:                                  /* where the server is has been told at its first start */
+        return options->channel < 0 ? take_descriptor(row->name, argument, &options->ready_fd, error, error_size) : 0;
     case KIND_PRINT_PORTS:
-        options->print_ports = true;
+        options->print_ports = options->channel < 0;
         return 0;
     case KIND_FOREGROUND:
         options->foreground = true;
         return 0;
     case KIND_EPHEMERAL:
+    case KIND_TAKE_OVER:
         return 0;
     case KIND_PARENT_DEATH:
         return take_parent(options, argument, error, error_size);
@@ -374,6 +377,8 @@ walk(struct options *options, int argc, char **argv, enum pass pass, char *error
             return refuse_option(found, argv[optind - 1], error, error_size);
         if (pass == PASS_DEFAULTS && row->kind == KIND_EPHEMERAL)
             use_ephemeral_defaults(options);
+        else if (pass == PASS_DEFAULTS && row->kind == KIND_TAKE_OVER)
+            err = take_descriptor(row->name, optarg, &options->channel, error, error_size);
         else if (pass == PASS_CONFIG && row->kind == KIND_CONFIG)
             err = settings_load(&options->settings, optarg, error, error_size);
         else if (pass == PASS_REST)
@@ -469,7 +474,8 @@ options_parse(struct options *options, int argc, char **argv, char *error, size_
     int err;
 
     memset(options, 0, sizeof(*options));
-    options->ready_fd = -1;
+    options->argv = argv;
+    options->ready_fd = options->channel = -1;
     settings_init(&options->settings);
     options->files = calloc(room, sizeof(*options->files));
     options->lines = calloc(room, sizeof(*options->lines));

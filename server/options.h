@@ -23,6 +23,7 @@ enum options_action {
 };
 
 struct options {
+    char **argv;                        /* all of them; the caller's */
     enum options_action action;
     struct settings settings;           /* defaults, then the configuration file, then the command line */
     char **files, **lines;              /* where exports come from */
@@ -31,7 +32,8 @@ struct options {
     size_t nfills;
     struct sockaddr_storage *addresses; /* to listen on */
     size_t naddresses;
-    int ready_fd;                       /* -1: none */
+    int ready_fd;                       /* -1: none, which is so too when it takes over */
+    int channel;                        /* of takeover.h, to the server that it takes over from; -1: none */
     bool print_ports;
     bool foreground;
     bool ephemeral;                     /* settings.state_dir is for the caller to choose */

@@ -17,6 +17,7 @@
 #include "server/nfsacl.h"
 #include "server/server_private.h"
 #include "server/sysctls.h"
+#include "server/takeover.h"
 #include "xdr/mount3.h"
 
 #define AUTO_WORKERS_MAX 8
@@ -137,6 +138,7 @@ open_sockets(struct server *server, const struct server_config *config, unsigned
              size_t error_size)
 {
     const struct settings *settings = &server->settings;
+    const struct takeover *from = config->takeover;
     struct listen_config listen = {
         .addresses = config->addresses,
         .naddresses = config->naddresses,
@@ -146,6 +148,9 @@ open_sockets(struct server *server, const struct server_config *config, unsigned
         .udp_sockets = workers,
         .backlog = (int)settings->backlog,
         .udp_buffer = settings->udp_buffer != 0 ? settings->udp_buffer : AUTO_UDP_BUFFER,
+        .inherited = from != NULL ? from->sockets : NULL,
+        .ninherited = from != NULL ? from->nsockets : 0,
+        .inherited_port = from != NULL ? from->nfs_port : 0,
     };
     int err = listen_open(&listen, &server->nfs_sockets, error, error_size);
 
@@ -239,6 +244,30 @@ give_connection(void *context, int fd)
     worker_add_connection(server->workers[best], fd);
 }
 
+/* For a process that follows: the workers keep them open until they end. */
+static int
+list_sockets(struct server *server)
+{
+    const struct listen_set *sets[] = { &server->nfs_sockets, &server->mount_sockets };
+    struct socket_list *list = &server->handed_sockets;
+
+    list->fds = calloc(sets[0]->count + sets[1]->count + 1, sizeof(*list->fds));
+    if (list->fds == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; k < sets[i]->count; k++)
+            list->fds[list->count++] = sets[i]->sockets[k].fd;
+    return 0;
+}
+
+/* What another process has had: spread over the workers, as connections are. */
+static void
+restore_connections(struct server *server, struct handed_list *conns)
+{
+    for (size_t i = 0; i < conns->count; i++)
+        worker_restore_connection(server->workers[i % server->nworkers], &conns->conns[i]);
+}
+
 static int
 hand_out(struct server *server, struct listen_set *set)
 {
@@ -301,6 +330,24 @@ register_ports(struct server *server, char *error, size_t error_size)
     }
     log_info(&server->log, "%s; clients have to name the port when they mount", reason);
     return 0;
+}
+
+/*
+ * What the server that this one follows has registered is good as long as the ports are the same. That one does not serve
+ * any more, so a failure is told and nothing else.
+ */
+static void
+follow_registration(struct server *server, const struct takeover *from)
+{
+    char error[SERVER_ERROR_MAX];
+
+    list_registrations(server);
+    if (from->registered && server->settings.rpcbind == RPCBIND_OFF)
+        rpcbind_unregister(server->registrations, REGISTRATIONS);
+    else if (from->registered && from->nfs_port == server->ports.nfs && from->mount_port == server->ports.mount)
+        server->registered = true;
+    else if (register_ports(server, error, sizeof(error)) < 0)
+        log_error(&server->log, "%s", error);
 }
 
 static void
@@ -368,7 +415,7 @@ start_observer(struct server *server, const struct server_config *server_config,
 }
 
 static int
-open_control(struct server *server, char *error, size_t error_size)
+open_control(struct server *server, struct takeover *from, char *error, size_t error_size)
 {
     const struct control_config config = {
         .server = server,
@@ -376,9 +423,59 @@ open_control(struct server *server, char *error, size_t error_size)
         .log = &server->log,
         .sandbox = server->sandbox,
         .idle_ms = CONTROL_IDLE_MS,
+        .inherits = from != NULL,
+        .lock_fd = from != NULL ? from->lock_fd : -1,
+        .socket_fd = from != NULL ? from->control_fd : -1,
     };
+    int err = control_new(&config, &server->control, error, error_size);
 
-    return control_new(&config, &server->control, error, error_size);
+    if (err == 0 && from != NULL)
+        from->lock_fd = from->control_fd = -1;
+    return err;
+}
+
+static int
+open_handover(struct server *server, const struct server_process *process)
+{
+    int err = list_sockets(server);
+
+    return err < 0 ? err : handover_new(server, process, &server->handover);
+}
+
+/* From its end on nothing may fail: the other server does not serve any more. */
+static int
+take_over(struct server *server, struct takeover *from, struct handed_list *conns, char *error, size_t error_size)
+{
+    int err = takeover_finish(from, server->drc, conns, &server->log, error, error_size);
+
+    if (err < 0)
+        return err;
+    mount_list_load(server->mounts, server->state);
+    return takeover_serve(from, error, error_size);
+}
+
+/* Calls are read from here on; the control socket, by which this server may be followed in turn, comes last. */
+static int
+begin_to_serve(struct server *server, const struct takeover *from, struct handed_list *conns, char *error,
+               size_t error_size)
+{
+    int err;
+
+    restore_connections(server, conns);
+    err = hand_out(server, &server->nfs_sockets);
+    if (err == 0)
+        err = hand_out(server, &server->mount_sockets);
+    if (err < 0)
+        return server_explain(err, "listening", error, error_size);
+    log_start(server);
+    sysctls_warn(&server->settings, NULL, &server->log);
+    server_watch_mounts(server);
+    server->has_run = true;
+    if (from != NULL)
+        follow_registration(server, from);
+    if (server->control != NULL)
+        err = control_start(server->control);
+    return err < 0 ? server_explain(err, "the control socket", error, error_size) : 0;
 }
 
 static int
@@ -410,7 +507,7 @@ start_state(struct server *server, const struct server_config *config, char *err
         return config->stateless ? server_explain(err, "the key of handles", error, error_size) : err;
     if (server->settings.deterministic != 0)
         state_seed_key(server->state, server->settings.deterministic);
-    err = mount_list_new(server->settings.mount_list, server->state, &server->mounts);
+    err = mount_list_new(server->settings.mount_list, config->takeover == NULL ? server->state : NULL, &server->mounts);
     return err < 0 ? server_explain(err, "the MOUNT list", error, error_size) : 0;
 }
 
@@ -446,20 +543,10 @@ start_shared(struct server *server, const struct server_config *config, char *er
     return err < 0 ? server_explain(err, "the replay cache", error, error_size) : 0;
 }
 
-/* From here on there are calls. */
-static int
-begin_to_listen(struct server *server, char *error, size_t error_size)
-{
-    int err = hand_out(server, &server->nfs_sockets);
-
-    if (err == 0)
-        err = hand_out(server, &server->mount_sockets);
-    return err < 0 ? server_explain(err, "listening", error, error_size) : 0;
-}
-
 static int
 start(struct server *server, const struct server_config *config, char *error, size_t error_size)
 {
+    struct handed_list conns = { 0 };
     unsigned workers = 0;
     int err = choose_workers(&server->settings, config->driven, &workers, error, error_size);
 
@@ -480,9 +567,13 @@ start(struct server *server, const struct server_config *config, char *error, si
     if (err == 0)
         err = open_sockets(server, config, workers, error, error_size);
     if (err == 0 && config->control)
-        err = open_control(server, error, error_size);
+        err = open_control(server, config->takeover, error, error_size);
     if (err < 0)
         return err;
+    if (config->process != NULL)
+        err = open_handover(server, config->process);
+    if (err < 0)
+        return server_explain(err, "restarts", error, error_size);
     err = set_up_shared(server);
     if (err < 0)
         return server_explain(err, "the table of clients", error, error_size);
@@ -493,18 +584,12 @@ start(struct server *server, const struct server_config *config, char *error, si
     if (err == 0)
         err = server_place_workers(server, server->settings.cpu_affinity, error, error_size);
     if (err == 0)
-        err = register_ports(server, error, error_size);
+        err = config->takeover == NULL ? register_ports(server, error, error_size)
+                                       : take_over(server, config->takeover, &conns, error, error_size);
     if (err == 0)
-        err = begin_to_listen(server, error, error_size);
-    if (err < 0)
-        return err;
-    log_start(server);
-    sysctls_warn(&server->settings, NULL, &server->log);
-    server_watch_mounts(server);
-    server->has_run = true;
-    if (server->control != NULL)
-        err = control_start(server->control);
-    return err < 0 ? server_explain(err, "the control socket", error, error_size) : 0;
+        err = begin_to_serve(server, config->takeover, &conns, error, error_size);
+    handed_fini(&conns);
+    return err;
 }
 
 int
@@ -527,7 +612,9 @@ server_new(const struct server_config *config, struct server **out, char *error,
         err = server_source_init(&server->source, &config->exports);
     if (err < 0)
         server_explain(err, "the settings", error, error_size);
-    else
+    else if (config->takeover != NULL)
+        err = server_source_change(&server->source, &config->takeover->changes, error, error_size);
+    if (err == 0)
         err = start(server, config, error, error_size);
     if (err < 0) {
         server_free(server);
@@ -576,6 +663,25 @@ server_turn(struct server *server)
     worker_turn(server->workers[0]);
 }
 
+int
+server_restart(struct server *server, int fd, char *error, size_t error_size)
+{
+    return handover_begin(server->handover, fd, error, error_size);
+}
+
+int
+server_restarted_event(const struct server *server)
+{
+    return handover_event(server->handover);
+}
+
+bool
+server_end_restart(struct server *server)
+{
+    handover_stop(server->handover);
+    return handover_is_done(server->handover);
+}
+
 static void
 stop_workers(struct server *server)
 {
@@ -591,11 +697,16 @@ stop_workers(struct server *server)
 void
 server_free(struct server *server)
 {
+    bool restarted;
+
     if (server == NULL)
         return;
+    restarted = server_end_restart(server);
+    if (restarted)
+        control_leave(server->control);
     control_free(server->control);
     mount_watch_free(server->mount_watch);
-    if (server->registered)
+    if (server->registered && !restarted)
         rpcbind_unregister(server->registrations, REGISTRATIONS);
     if (server->hosts != NULL)
         hosts_stop(server->hosts);      /* no call waits for a name server any more, */
@@ -616,7 +727,7 @@ server_free(struct server *server)
     pool_free(server->paths);
     rate_free(server->rate);
     drc_free(server->drc);
-    if (server->has_run && mount_list_save(server->mounts, server->state) < 0)
+    if (server->has_run && !restarted && mount_list_save(server->mounts, server->state) < 0)
         log_warn(&server->log, "the MOUNT list cannot be kept in %s", state_dir(server->state));
     log_catch_up(&server->log, true);
     mount_list_free(server->mounts);
@@ -625,6 +736,8 @@ server_free(struct server *server)
         state_close(server->state);
     sandbox_free(server->sandbox);
     server_source_fini(&server->source);
+    handover_free(server->handover);
+    free(server->handed_sockets.fds);
     free(server->warnings);
     settings_fini(&server->settings);
     log_meter_fini(&server->log_meter);

@@ -32,6 +32,13 @@
 
 struct observer;
 struct server;
+struct takeover;
+
+/* The process that a server has for itself, and can be followed in by another (handover.h). */
+struct server_process {
+    int starter;                        /* of starter.h; -1: there is none */
+    int parent;                         /* watched because of --parent-death, for the new process to go on; -1: nothing */
+};
 
 /* What a memory: export is filled with before anybody can ask for it. */
 struct server_fill {
@@ -56,6 +63,8 @@ struct server_config {
     size_t keep_calls;                  /* calls that are kept for questions; 0: none */
     bool stateless;                     /* keep nothing: state_dir does not count */
     bool driven;                        /* by the caller's loop: see server_turn() */
+    const struct server_process *process;   /* NULL: it has none, and cannot be restarted */
+    struct takeover *takeover;          /* follow another server; the caller's, who frees it afterwards; NULL: begin afresh */
     bool control;                       /* open a control socket in the state directory (control.h); not if stateless */
 };
 
@@ -134,6 +143,21 @@ int server_add_export(struct server *server, const char *line, char *error, size
  * spelled as in exports(5). Returns as server_reload_exports(), -ENOENT when there is none.
  */
 int server_remove_export(struct server *server, const char *path, char *error, size_t error_size);
+
+/*
+ * Start this program anew and let the new process go on; what comes of it is written to fd (handover_begin() in
+ * handover.h has the rest, and what is returned).
+ */
+int server_restart(struct server *server, int fd, char *error, size_t error_size);
+
+/* A descriptor that is readable once another process serves, so that this one is to end; -1: that will never be. */
+int server_restarted_event(const struct server *server);
+
+/*
+ * Give up a restart that is under way, if it can still be given up, and allow no more. Returns whether another process
+ * serves: then what the server has on disk is that one's.
+ */
+bool server_end_restart(struct server *server);
 
 /*
  * Serve the client at the other end of a connected stream socket. Returns 0, and the socket is the server's, or -errno, and

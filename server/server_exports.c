@@ -263,12 +263,25 @@ server_watch_mounts(struct server *server)
 }
 
 int
+server_refuse_while_restarting(const struct server *server, char *error, size_t error_size)
+{
+    if (!handover_is_busy(server->handover))
+        return 0;
+    snprintf(error, error_size, "a restart is under way: try again when it is over");
+    return -EBUSY;
+}
+
+int
 server_reload_exports(struct server *server, char *error, size_t error_size)
 {
     int err;
 
     pthread_mutex_lock(&server->lock);
-    err = use(server, &server->source, error, error_size);
+    err = server_refuse_while_restarting(server, error, error_size);
+    if (err == 0)
+        err = use(server, &server->source, error, error_size);
+    else
+        note_reload(server, err, error);
     pthread_mutex_unlock(&server->lock);
     if (err == 0)
         log_info(&server->log, "the exports have been read again");
@@ -287,10 +300,12 @@ change(struct server *server, edit_source *edit, const char *text, char *error, 
     int err;
 
     pthread_mutex_lock(&server->lock);
-    err = copy_source(&copy, &server->source);
+    err = server_refuse_while_restarting(server, error, error_size);
+    if (err == 0 && copy_source(&copy, &server->source) < 0)
+        err = server_explain(-ENOMEM, "exports", error, error_size);
     if (err < 0) {
         pthread_mutex_unlock(&server->lock);
-        return server_explain(err, "exports", error, error_size);
+        return err;
     }
     err = edit(&copy, server, text, error, error_size);
     if (err == 0)
@@ -335,6 +350,18 @@ add_line(struct source_copy *copy, const struct server *server, const char *line
     if (err == 0)
         err = strings_add(&copy->added, line);
     return err < 0 ? server_explain(err, "exports", error, error_size) : 0;
+}
+
+int
+server_source_change(struct source_copy *copy, const struct exports_source *changes, char *error, size_t error_size)
+{
+    int err = strings_copy(&copy->removed, changes->removed, changes->nremoved);
+
+    if (err < 0)
+        return server_explain(err, "exports", error, error_size);
+    for (size_t i = 0; i < changes->nadded && err == 0; i++)
+        err = add_line(copy, NULL, changes->added[i], error, error_size);
+    return err;
 }
 
 int

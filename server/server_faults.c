@@ -147,7 +147,9 @@ server_crash(struct server *server, char *error, size_t error_size)
     if (err < 0)
         return err;
     pthread_mutex_lock(&server->lock);
-    err = crash(server, error, error_size);
+    err = server_refuse_while_restarting(server, error, error_size);
+    if (err == 0)
+        err = crash(server, error, error_size);
     pthread_mutex_unlock(&server->lock);
     if (err == 0)
         log_info(&server->log, "crashed, as it was told to");
@@ -162,9 +164,10 @@ server_pause(struct server *server, bool pause, char *error, size_t error_size)
     if (err < 0)
         return err;
     pthread_mutex_lock(&server->lock);
-    if (server->paused == pause)
+    err = server_refuse_while_restarting(server, error, error_size);
+    if (err == 0 && server->paused == pause)
         err = refuse(-EINVAL, pause ? "the server is paused already" : "the server is not paused", error, error_size);
-    else
+    else if (err == 0)
         server->paused = pause;
     for (unsigned i = 0; i < server->nworkers && err == 0; i++)
         worker_pause(server->workers[i], pause);

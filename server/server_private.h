@@ -12,6 +12,7 @@
 #include "rpc/listen.h"
 #include "rpc/rpcbind.h"
 #include "server/control.h"
+#include "server/handover.h"
 #include "server/mount_list.h"
 #include "server/mount_watch.h"
 #include "server/observer.h"
@@ -33,6 +34,12 @@ struct string_list {
 struct source_copy {
     struct string_list files, lines, removed, added;
     struct string_list added_paths;     /* what each added line exports */
+};
+
+/* Descriptors of sockets that others own. */
+struct socket_list {
+    int *fds;
+    size_t count;
 };
 
 struct server {
@@ -58,11 +65,13 @@ struct server {
     unsigned last_given;                /* the worker that got the last connection; the first one's thread only */
     struct listen_set nfs_sockets;      /* until the workers have them */
     struct listen_set mount_sockets;    /* empty when the ports are the same */
+    struct socket_list handed_sockets;  /* all of them, for a process that follows */
     struct server_ports ports;
     struct rpcbind_entry registrations[REGISTRATIONS];
     bool registered;
     struct faults *faults;              /* NULL: there may be none */
     struct control *control;            /* NULL: there is no control socket */
+    struct handover *handover;          /* NULL: it cannot be restarted */
     bool has_run;                       /* it has started: what it knows is worth keeping */
 
     pthread_mutex_t lock;               /* for the rest; no worker ever takes it */
@@ -95,6 +104,12 @@ int server_place_workers(struct server *server, const char *cpu_affinity, char *
 /* Copy where exports come from. Returns 0 or -ENOMEM. */
 int server_source_init(struct source_copy *copy, const struct exports_source *from);
 void server_source_fini(struct source_copy *copy);
+
+/* Exports added to and removed from another server. Returns 0 or -errno with error. */
+int server_source_change(struct source_copy *copy, const struct exports_source *changes, char *error, size_t error_size);
+
+/* What is changed now, a server that is being started would not know: 0, or -EBUSY with error. With the lock held. */
+int server_refuse_while_restarting(const struct server *server, char *error, size_t error_size);
 
 /* Begin to use rules of faults, NULL: none ever. Before the workers start. Returns 0 or -errno with error. */
 int server_use_faults(struct server *server, struct faults *faults, char *error, size_t error_size);

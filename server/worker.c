@@ -33,6 +33,13 @@ struct worker_private {
     struct loop_message stop_message;
     struct loop_message pause_message, reset_message;
     bool pause;
+    struct loop_message listening_message;  /* posted and waited for by one at a time, like the next two */
+    bool pause_listening;
+    struct loop_message freeze_message;
+    struct loop_message thaw_message;
+    sem_t *frozen;
+    int freeze_err;
+    struct handed_list connections;     /* copied when it froze */
     struct worker *worker;
     uint64_t drain_ms;
     bool stopping;                      /* drained, or no longer willing to wait for the last replies */
@@ -43,6 +50,12 @@ struct fd_message {
     struct loop_message message;        /* first */
     struct worker *worker;
     int fd;
+};
+
+struct restore_message {
+    struct loop_message message;        /* first */
+    struct worker *worker;
+    struct handed_conn from;
 };
 
 struct listen_message {
@@ -269,6 +282,7 @@ static void
 worker_delete(struct worker *worker)
 {
     sem_destroy(&worker->private->reached);
+    handed_fini(&worker->private->connections);
     free(worker->private);
     free(worker);
 }
@@ -391,6 +405,32 @@ void
 worker_add_connection(struct worker *worker, int fd)
 {
     post_fd(worker, fd, run_add_connection);
+}
+
+static void
+run_restore_connection(struct loop_message *message)
+{
+    struct restore_message *restore = (struct restore_message *)message;
+
+    transport_restore_connection(restore->worker->transport, &restore->from);
+    free(restore->from.in);
+    free(restore->from.out);
+    free(restore);
+}
+
+int
+worker_restore_connection(struct worker *worker, struct handed_conn *from)
+{
+    struct restore_message *message = malloc(sizeof(*message));
+
+    if (message == NULL)
+        return -ENOMEM;
+    *message = (struct restore_message){
+        .message = { .run = run_restore_connection }, .worker = worker, .from = *from,
+    };
+    *from = (struct handed_conn){ .fd = -1 };
+    loop_post(worker->transport->loop, &message->message);
+    return 0;
 }
 
 static void
@@ -517,6 +557,101 @@ worker_retune(struct worker *worker)
     retune->worker = worker;
     loop_post(worker->transport->loop, &retune->message);
     return 0;
+}
+
+static void
+run_pause_listening(struct loop_message *message)
+{
+    struct worker_private *private =
+        (struct worker_private *)((char *)message - offsetof(struct worker_private, listening_message));
+    struct worker_listener *listener;
+
+    SLIST_FOREACH(listener, &private->listeners, next)
+        listener_pause(listener->listener, private->pause_listening);
+    sem_post(&private->reached);
+}
+
+void
+worker_pause_listening(struct worker *worker, bool pause)
+{
+    struct worker_private *private = worker->private;
+
+    private->pause_listening = pause;
+    private->listening_message.run = run_pause_listening;
+    loop_post(worker->transport->loop, &private->listening_message);
+    worker_wait(worker, &private->reached);
+}
+
+static void
+frozen(void *context, int err)
+{
+    struct worker *worker = context;
+    struct worker_private *private = worker->private;
+
+    private->freeze_err = err;
+    if (err == 0)
+        private->freeze_err = transport_copy_connections(worker->transport, &private->connections);
+    sem_post(private->frozen);
+}
+
+static void
+run_freeze(struct loop_message *message)
+{
+    struct worker_private *private =
+        (struct worker_private *)((char *)message - offsetof(struct worker_private, freeze_message));
+
+    transport_freeze(private->worker->transport, private->drain_ms, frozen);
+    delay_end(&private->worker->delays);
+}
+
+void
+worker_freeze(struct worker *worker, uint64_t timeout_ms, sem_t *posted)
+{
+    struct worker_private *private = worker->private;
+
+    private->drain_ms = timeout_ms;
+    private->frozen = posted;
+    private->freeze_message.run = run_freeze;
+    loop_post(worker->transport->loop, &private->freeze_message);
+}
+
+int
+worker_frozen(struct worker *worker, struct handed_list *list)
+{
+    struct handed_list *mine = &worker->private->connections;
+    int err = worker->private->freeze_err;
+
+    for (size_t i = 0; i < mine->count && err == 0; i++) {
+        struct handed_conn *conn = handed_add(list);
+
+        if (conn == NULL) {
+            err = -ENOMEM;
+        } else {
+            *conn = mine->conns[i];
+            mine->conns[i] = (struct handed_conn){ .fd = -1 };
+        }
+    }
+    handed_fini(mine);
+    return err;
+}
+
+static void
+run_thaw(struct loop_message *message)
+{
+    struct worker_private *private =
+        (struct worker_private *)((char *)message - offsetof(struct worker_private, thaw_message));
+
+    delay_resume(&private->worker->delays);
+    transport_thaw(private->worker->transport);
+}
+
+void
+worker_thaw(struct worker *worker)
+{
+    struct worker_private *private = worker->private;
+
+    private->thaw_message.run = run_thaw;
+    loop_post(worker->transport->loop, &private->thaw_message);
 }
 
 static void

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "rpc/drc.h"
+#include "rpc/handed.h"
 #include "rpc/loop.h"
 #include "rpc/program.h"
 #include "rpc/transport.h"
@@ -144,6 +145,23 @@ void worker_reload(struct worker *worker, struct worker_reload *reload, sem_t *a
  */
 void worker_pause(struct worker *worker, bool pause);
 void worker_reset(struct worker *worker);
+
+/* Go on with a connection of another process: *from is taken over and left empty. Returns 0 or -ENOMEM. */
+int worker_restore_connection(struct worker *worker, struct handed_conn *from);
+
+/* Accept no connections for a while: when it returns, accepted() is not running; or go on. Like worker_pause(). */
+void worker_pause_listening(struct worker *worker, bool pause);
+
+/*
+ * Read no more calls, and post `frozen` once those under way are answered and nothing is sent or received any more, or
+ * when that takes longer than timeout_ms. Then worker_frozen() says which, and copies the worker's connections into a
+ * list: it returns 0, -ETIMEDOUT or another -errno. Nobody may give it connections, or pause it, until worker_thaw().
+ */
+void worker_freeze(struct worker *worker, uint64_t timeout_ms, sem_t *frozen);
+int worker_frozen(struct worker *worker, struct handed_list *list);
+
+/* Go on, whatever came of it. */
+void worker_thaw(struct worker *worker);
 
 /* Accept no more connections: when it returns, accepted() is not running and will not run again. */
 void worker_stop_listening(struct worker *worker);

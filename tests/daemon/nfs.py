@@ -3,6 +3,7 @@
 
 usage: nfs.py null PORT [PROTO [PROGRAM VERSION]]
        nfs.py mnt PORT PATH                     prints the handle in hex
+       nfs.py umnt PORT PATH
        nfs.py lookup PORT HANDLE NAME           the same
        nfs.py create PORT HANDLE NAME           the same
        nfs.py mode PORT HANDLE                  GETATTR: prints the mode in octal
@@ -75,6 +76,10 @@ def null(port, proto="tcp", program=NFS, version=3):
 
 def mnt(port, path):
     print(Client(int(port), MOUNT).nfs(1, opaque(os.fsencode(path))).opaque().hex())
+
+
+def umnt(port, path):
+    Client(int(port), MOUNT).call(3, opaque(os.fsencode(path)))
 
 
 def lookup(port, handle, name):
@@ -152,7 +157,7 @@ def load(port, handle):
 
 
 def main():
-    verbs = {"null": null, "mnt": mnt, "lookup": lookup, "create": create, "mode": mode, "read": read,
+    verbs = {"null": null, "mnt": mnt, "umnt": umnt, "lookup": lookup, "create": create, "mode": mode, "read": read,
              "write": write, "list": list_, "load": load}
     if len(sys.argv) < 3 or sys.argv[1] not in verbs:
         sys.exit(__doc__)
