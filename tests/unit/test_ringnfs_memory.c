@@ -227,7 +227,7 @@ a_user_over_his_quota_gets_dquot_and_a_full_export_nospc(void **state)
     assert_int_equal(write_status(fd, &second, 1000, data, sizeof(data)), DQUOT);
     must(server, ringnfs_put_file(server, "/x", "large", most, sizeof(most) - 6 * sizeof(data), 0666));
     for (int i = 0; i < 4; i++) {
-        char name[8];
+        char name[16];
 
         snprintf(name, sizeof(name), "f%d", i);
         second = create_file(fd, &root, name);
