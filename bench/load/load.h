@@ -113,7 +113,7 @@ struct workload {
 struct options {
     const char *host, *from, *path, *workload;
     int nfs_port, mount_port;
-    bool udp, verify, json, busy, trunc, keep, sparse;
+    bool udp, verify, json, busy, trunc, keep, sparse, preferred;
     uint32_t conns, depth, bs, files, uid, gid, dircount, sample;
     uint32_t gids[16], ngids;
     uint64_t size, count, seed;
@@ -152,7 +152,7 @@ struct load {
     struct slot **asleep;               /* a ring of all slots: those that pause, in the order in which they go on */
     size_t first_asleep, nasleep;
     const struct workload *wl;
-    uint32_t rtmax, wtmax;
+    uint32_t rtmax, wtmax, rtpref, wtpref;
     uint64_t rng, reads;
     uint8_t writeverf[8];
     bool have_writeverf;
@@ -164,7 +164,8 @@ extern struct stats stats;
 extern struct load load;
 
 /* Each of these ends with a row without a name. */
-extern const struct workload names_workloads[], dirs_workloads[], data_workloads[], mixed_workloads[];
+extern const struct workload names_workloads[], dirs_workloads[], data_workloads[], mixed_workloads[],
+    connect_workloads[];
 
 /* base.c */
 void die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
@@ -205,6 +206,9 @@ void sleep_slot(struct slot *s, uint64_t until);                                
 void connect_all(void);
 void run(const struct workload *wl);
 void run_tasks(const struct workload *wl, uint64_t limit);                      /* to their end, unmeasured */
+
+/* connect.c */
+void run_connect(void);
 
 /* mount.c */
 void find_ports(void);

@@ -14,7 +14,7 @@ struct stats stats;
 struct load load;
 
 static const struct workload *const workloads[] = {
-    names_workloads, dirs_workloads, data_workloads, mixed_workloads,
+    names_workloads, dirs_workloads, data_workloads, mixed_workloads, connect_workloads,
 };
 #define TABLES (sizeof(workloads) / sizeof(workloads[0]))
 
@@ -52,6 +52,7 @@ static const struct row {
     { "warmup", "S", SECONDS, &options.warmup, 0, 0, "time before it (0.3)" },
     { "count", "N", SIZE, &options.count, 1, UINT64_MAX, "run this many tasks instead of a time" },
     { "bs", "N", NUMBER, &options.bs, 1, BLOCK_MAX, "bytes of a READ or WRITE" },
+    { "preferred", NULL, FLAG, &options.preferred, 0, 0, "--bs is what the server prefers, rtpref or wtpref" },
     { "size", "N", SIZE, &options.size, 1, INT64_MAX, "bytes of a file" },
     { "files", "N", NUMBER, &options.files, 1, 10000000, "number of files" },
     { "sparse", NULL, FLAG, &options.sparse, 0, 0, "make the files by SETATTR: they are all holes" },
@@ -197,6 +198,8 @@ choose_block_size(const struct workload *wl)
     uint32_t max = load.rtmax < load.wtmax ? load.rtmax : load.wtmax;
 
     load.bs = options.bs ? options.bs : wl->bs;
+    if (options.preferred && wl->bs)
+        load.bs = strncmp(wl->name, "read", 4) == 0 ? load.rtpref : load.wtpref;
     if (options.udp && !options.bs && load.bs > 32768)
         load.bs = 32768;
     if (wl->bs && max && load.bs > max) {
@@ -210,7 +213,7 @@ static void
 raise_limits(void)
 {
     struct rlimit limit;
-    rlim_t needed = options.conns + 64;
+    rlim_t needed = options.conns + options.depth + 64;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= needed)
         return;
@@ -241,7 +244,10 @@ main(int argc, char **argv)
     choose_block_size(wl);
     if (wl->setup != NULL)
         wl->setup();
-    run(wl);
+    if (wl->next != NULL)
+        run(wl);
+    else
+        run_connect();
     if (!options.keep) {
         if (wl->cleanup != NULL)
             wl->cleanup();

@@ -186,8 +186,10 @@ get_fsinfo(void)
         die("FSINFO: status %u", status);
     get_post_attr(&in, &a);
     load.rtmax = get32(&in);
-    get_bytes(&in, 8);                  /* rtpref, rtmult */
+    load.rtpref = get32(&in);
+    get_bytes(&in, 4);                  /* rtmult */
     load.wtmax = get32(&in);
+    load.wtpref = get32(&in);
     if (in.bad)
         die("FSINFO: bad reply");
 }
