@@ -489,7 +489,7 @@ live_main(const char *group, const struct CMUnitTest *tests, size_t count)
     if (pattern != NULL)
         cmocka_set_test_filter(pattern);
     for (i = 0; i < sizeof(configs) / sizeof(*configs); i++) {
-        if (wanted != NULL && strstr(configs[i].name, wanted) == NULL)
+        if (wanted != NULL && strstr(configs[i].name, wanted) == NULL && strstr(wanted, configs[i].name) == NULL)
             continue;
         if (missing(&configs[i]) != NULL)
             printf("%s/%s left out: %s\n", group, configs[i].name, missing(&configs[i]));
