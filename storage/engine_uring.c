@@ -26,6 +26,7 @@
 
 #define PERSONALITIES 16
 #define PERSONALITY_GROUPS 32
+#define KERNEL_THREADS 32               /* that may wait for files at once */
 #define MEMORIES 64                     /* of an engine, registered at once */
 #define MEMORY_MIN (64u << 10)          /* bytes; below, finding the pages each time costs next to nothing */
 
@@ -359,6 +360,20 @@ make_table(struct io_uring *ring)
 }
 
 /*
+ * What has to wait is done by threads of the kernel, four for each CPU by itself; flushes are most of it. They share a
+ * commit of the journal when they wait together: 64 files that 16 connections wrote FILE_SYNC on ext4 came to 16,000 to
+ * 19,000 a second with 8 threads, 25,000 to 31,000 with 32, and no more with 64 (one core). Linux 5.15; before it all stays
+ * as it was.
+ */
+static void
+allow_threads(struct io_uring *ring)
+{
+    unsigned most[2] = { KERNEL_THREADS, 0 };           /* for files; 0: for all else as it is */
+
+    (void)register_in(ring, IORING_REGISTER_IOWQ_MAX_WORKERS, most, 2);
+}
+
+/*
  * The best set of flags that this kernel takes. A thread that takes submissions excludes all others, which are about who
  * does what in the worker's own thread.
  */
@@ -399,6 +414,7 @@ engine_uring_new(const struct engine_config *config, struct engine **out)
         goto fail_ring;
     uring->engine.polls = (uring->ring.flags & IORING_SETUP_SQPOLL) != 0;
     uring->has_room = make_table(&uring->ring) == 0;
+    allow_threads(&uring->ring);
     uring->register_max = config->register_max;
     err = io_uring_register_eventfd(&uring->ring, uring->engine.wake_fd);
     if (err == 0)
