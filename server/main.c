@@ -33,6 +33,7 @@
 
 #define EXIT_USAGE 2
 #define ERROR_MAX 1024
+#define DESCRIPTORS 262144              /* that may be open, if root starts it */
 
 static int
 exit_status(int err)
@@ -49,29 +50,32 @@ logs_to_file(void)
     return fstat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* As far as it may be; what is not given is lived without. */
+/* To `wanted`, if only root may do that; else as far as it may be. What is not given is lived without. */
 static void
-raise_limit(int resource)
+raise_limit(int resource, rlim_t wanted)
 {
-    struct rlimit limit;
+    struct rlimit limit, raised = { wanted, wanted };
 
-    if (getrlimit(resource, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
+    if (getrlimit(resource, &limit) < 0 || limit.rlim_cur >= wanted)
+        return;
+    if (limit.rlim_max < wanted && setrlimit(resource, &raised) == 0)
         return;
     limit.rlim_cur = limit.rlim_max;
     setrlimit(resource, &limit);
 }
 
 /*
- * Since Linux 6.13 a ring counts, for who has no CAP_IPC_LOCK (the workers have given it up), and with all others of this
- * user: 8 MiB, the usual limit, are some 250 of them.
+ * Files that are in use stay open, and connections have a part as well: with 4096, a usual bound, those of a directory of
+ * some thousand files are opened and closed over and over.
+ *
+ * Since Linux 6.13 rings count against the memory that may be locked, for who has no CAP_IPC_LOCK (the workers have given it
+ * up), and with all others of this user: 8 MiB, the usual bound, are some 250 of them.
  */
 static void
-raise_memlock(void)
+raise_limits(void)
 {
-    const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
-
-    if (setrlimit(RLIMIT_MEMLOCK, &none) < 0)
-        raise_limit(RLIMIT_MEMLOCK);
+    raise_limit(RLIMIT_NOFILE, DESCRIPTORS);
+    raise_limit(RLIMIT_MEMLOCK, RLIM_INFINITY);
 }
 
 /* What main() waits for; -1: nothing is there. */
@@ -281,8 +285,7 @@ begin_run(struct run *run, struct sandbox **sandbox, char *error, size_t error_s
         err = takeover_new(run->options->channel, &run->takeover, error, error_size);
     if (err == 0)
         err = open_events(run->options, run->takeover, &run->events, error, error_size);
-    raise_limit(RLIMIT_NOFILE);
-    raise_memlock();
+    raise_limits();
     if (err == 0)
         err = choose_state_dir(run, error, error_size);
     return err < 0 ? err : enter_sandbox(run->options, run->log, sandbox, error, error_size);
