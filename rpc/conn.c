@@ -49,6 +49,7 @@ struct conn {
     bool reading;                       /* the socket is watched for reading */
     bool blocked;                       /* ... and for writing: it took less than there was */
     bool eof;                           /* the client has sent all it will */
+    bool unread;                        /* could be read, but it was not its client's turn */
     bool resetting;                     /* it is closed by a reset once what is queued has left */
     unsigned starved_times;
     uint64_t moved_bytes;               /* either way since conn_stalled() */
@@ -368,6 +369,7 @@ receive(struct conn *conn)
     size_t want;
     ssize_t n;
 
+    conn->unread = false;
     source_dirty(source);
     for (unsigned i = 0; i < TURN_READS; i++) {
         if (make_room(conn, &want) < 0) {
@@ -407,9 +409,12 @@ conn_ready(struct loop_fd *watch, int events)
         conn_watch(conn);
         return;
     }
-    if (source_turn_begins(&conn->source)) {             /* else the socket is still readable in the next round */
+    if (source_turn_begins(&conn->source)) {
         receive(conn);
         source_turn_ends(&conn->source);
+    } else {                                             /* it is the first of its client's in one of the next rounds */
+        conn->unread = true;
+        source_ready(&conn->source);
     }
 }
 
@@ -427,6 +432,8 @@ conn_resume(struct call_source *source)
         conn->reading = true;
         conn_watch(conn);
     }
+    if (conn->unread && !source->is_ready)
+        receive(conn);
 }
 
 static uint8_t *
