@@ -89,7 +89,7 @@ int server_explain(int err, const char *what, char *error, size_t error_size);
 /* CLOCK_MONOTONIC in milliseconds. */
 uint64_t server_now_ms(void);
 
-/* The same a tick of the kernel's late, at most 10 ms, and many times faster. */
+/* The same, late by a tick of the kernel at most (10 ms), and without reading a clock. */
 uint64_t server_coarse_ms(void);
 
 /* How many threads there may be for calls that wait. */
