@@ -179,11 +179,14 @@ conn_held(const struct conn *conn)
 static int
 move_input(struct conn *conn, size_t capacity)
 {
+    struct buf_pool *buffers = conn->source.transport->buffers;
     size_t held = conn_held(conn);
     struct buf *buf = NULL;
 
     if (capacity <= LARGE_INPUT || !client_is_full(conn))
-        buf = buf_get_spare(conn->source.transport->buffers, capacity);
+        buf = buf_get_spare(buffers, capacity);
+    if (buf == NULL && held > 0 && source_goes_first(&conn->source))
+        buf = buf_get(buffers, capacity);
     if (buf == NULL)
         return -ENOMEM;
     if (held > 0)
@@ -286,6 +289,7 @@ deliver(struct conn *conn, struct call *call, const uint8_t *data, size_t size)
 {
     memcpy(&call->peer, &conn->peer, conn->address_len);
     memcpy(&call->local, &conn->local, conn->address_len);
+    source_went_first(&conn->source);
     return call_deliver(call, conn->in, data, size);
 }
 
@@ -402,17 +406,18 @@ conn_ready(struct loop_fd *watch, int events)
         conn->blocked = false;
         source_dirty(&conn->source);
     }
-    if ((events & EV_READ) == 0 || conn->source.is_ready)
+    if ((events & EV_READ) == 0)
         return;
-    if (conn->throttled) {                               /* the socket has to wait, too */
+    if (conn->throttled || conn->source.is_ready) {      /* the socket has to wait, too */
         conn->reading = false;
         conn_watch(conn);
         return;
     }
-    if (source_turn_begins(&conn->source)) {
+    /* Who has sent half a call holds memory until the rest is here: he does not stand behind those that have yet to begin. */
+    if ((conn->in != NULL || !source_has_waiting(&conn->source)) && source_turn_begins(&conn->source)) {
         receive(conn);
         source_turn_ends(&conn->source);
-    } else {                                             /* it is the first of its client's in one of the next rounds */
+    } else {
         conn->unread = true;
         source_ready(&conn->source);
     }

@@ -54,6 +54,7 @@ struct call_source {
     TAILQ_ENTRY(call_source) ready;     /* to be resumed before the loop sleeps */
     TAILQ_ENTRY(call_source) starved;   /* to be resumed when there may be memory again */
     bool is_closed, is_dirty, is_ready, is_starved;
+    uint8_t lane;                       /* its client's, in turns.h */
     bool stream;
     bool has_called;                    /* a whole call has come from it */
     struct client *client;              /* whose it is; NULL: nobody's that is counted */
@@ -75,8 +76,12 @@ struct transport_private {
     size_t nprograms;
     size_t call_size;
     void (*before_wait)(void *context);
-    struct source_list open, closed, dirty, ready, starved;
-    unsigned nready;
+    struct source_list open, closed, dirty, starved;
+    struct source_list ready[TURN_LANES];
+    uint64_t ready_lanes;               /* a bit for each that is not empty */
+    unsigned nready;                    /* in all of them */
+    struct call_source *first;          /* may take memory that is reserved; NULL: nobody needs it */
+    uint64_t first_ns;                  /* since when */
     struct turns turns;
     struct loop_timer starved_timer;
     struct loop_timer stalled_timer;
@@ -103,14 +108,24 @@ void source_moved(struct call_source *source);
  * NULL: of anybody's.
  */
 bool source_close_idle(struct transport *transport, const struct sockaddr *client);
+/* Let it have a turn before the loop sleeps, behind those of its client that wait already. */
 void source_ready(struct call_source *source);
+/* Some of its client wait. */
+bool source_has_waiting(const struct call_source *source);
 /* Its client's turn: false when that was over in this round. After true, source_turn_ends() follows. */
 bool source_turn_begins(struct call_source *source);
 bool source_turn_is_over(const struct call_source *source);
 void source_turn_ends(struct call_source *source);
 /* Whether other clients have had turns lately. */
 bool source_is_among_others(const struct call_source *source);
+/* Without memory for now: it is resumed in a moment. */
 void source_starved(struct call_source *source);
+/*
+ * Half a call holds memory, and with enough of them there is none left for the other halves: one at a time may take of what
+ * is reserved, until its call is whole, or a second has passed and another one asks. Returns whether it is this one.
+ */
+bool source_goes_first(struct call_source *source);
+void source_went_first(struct call_source *source);
 
 /* call.c: a call with nothing but its transport and source set; NULL when memory is short. */
 struct call *call_new(struct call_source *source);

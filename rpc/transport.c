@@ -19,6 +19,7 @@
 #include "rpc/udp.h"
 
 #define STARVED_RETRY_MS 10
+#define FIRST_MS UINT64_C(1000)          /* then another one may use what is reserved for one at a time */
 #define STALLED_MS 5000                 /* between two looks for clients that sit on memory while it is tight */
 #define CLOSE_LOOKS 1024                /* at connections, for one that may be closed */
 #define IDLE_LOOKS 8                    /* in idle_ms */
@@ -29,8 +30,23 @@ source_opened(struct transport *transport, struct call_source *source, const str
 {
     source->transport = transport;
     source->ops = ops;
+    /* Who is not counted, as on a Unix socket, is a client by himself with each connection. */
+    source->lane = (uint8_t)turns_lane(source->client != NULL ? (const void *)source->client : (const void *)source);
     TAILQ_INSERT_TAIL(&transport->private->open, source, all);
     source_moved(source);
+}
+
+static void
+leave_ready(struct call_source *source)
+{
+    struct transport_private *private = source->transport->private;
+    struct source_list *list = &private->ready[source->lane];
+
+    TAILQ_REMOVE(list, source, ready);
+    if (TAILQ_EMPTY(list))
+        private->ready_lanes &= ~(UINT64_C(1) << source->lane);
+    private->nready--;
+    source->is_ready = false;
 }
 
 static void
@@ -40,13 +56,12 @@ forget_waiting(struct call_source *source)
 
     if (source->is_dirty)
         TAILQ_REMOVE(&private->dirty, source, dirty);
-    if (source->is_ready) {
-        TAILQ_REMOVE(&private->ready, source, ready);
-        private->nready--;
-    }
+    if (source->is_ready)
+        leave_ready(source);
     if (source->is_starved)
         TAILQ_REMOVE(&private->starved, source, starved);
-    source->is_dirty = source->is_ready = source->is_starved = false;
+    source->is_dirty = source->is_starved = false;
+    source_went_first(source);
 }
 
 void
@@ -112,19 +127,26 @@ source_close_idle(struct transport *transport, const struct sockaddr *client)
 void
 source_ready(struct call_source *source)
 {
+    struct transport_private *private = source->transport->private;
+
     if (source->is_ready || source->is_closed)
         return;
     source->is_ready = true;
-    TAILQ_INSERT_TAIL(&source->transport->private->ready, source, ready);
-    source->transport->private->nready++;
+    TAILQ_INSERT_TAIL(&private->ready[source->lane], source, ready);
+    private->ready_lanes |= UINT64_C(1) << source->lane;
+    private->nready++;
 }
 
-/* Who is not counted, as on a Unix socket, is a client by himself with each connection. */
+bool
+source_has_waiting(const struct call_source *source)
+{
+    return !TAILQ_EMPTY(&source->transport->private->ready[source->lane]);
+}
+
 bool
 source_turn_begins(struct call_source *source)
 {
-    return turns_begin(&source->transport->private->turns,
-                       source->client != NULL ? (const void *)source->client : (const void *)source);
+    return turns_begin(&source->transport->private->turns, source->lane);
 }
 
 bool
@@ -170,6 +192,27 @@ source_starved(struct call_source *source)
         loop_timer_start(source->transport->loop, &private->starved_timer, STARVED_RETRY_MS, starved_fired);
     source->is_starved = true;
     TAILQ_INSERT_TAIL(&private->starved, source, starved);
+}
+
+bool
+source_goes_first(struct call_source *source)
+{
+    struct transport_private *private = source->transport->private;
+
+    if (private->first == NULL || private->turns.began_ns - private->first_ns >= FIRST_MS * 1000000) {
+        private->first = source;
+        private->first_ns = private->turns.began_ns;
+    }
+    return private->first == source;
+}
+
+void
+source_went_first(struct call_source *source)
+{
+    struct transport_private *private = source->transport->private;
+
+    if (private->first == source)
+        private->first = NULL;
 }
 
 /*
@@ -265,25 +308,31 @@ drain_ended(struct transport *transport)
     drained(transport->context);
 }
 
-/* Those that had calls left, in the order in which they came; each once. */
+/* Those of a client, each once, in the order in which they came. */
+static void
+resume_lane(struct transport_private *private, unsigned lane)
+{
+    struct source_list *list = &private->ready[lane];
+    struct call_source *source, *last = TAILQ_LAST(list, source_list);
+    bool was_last = false;
+
+    while (!was_last && (source = TAILQ_FIRST(list)) != NULL && turns_begin(&private->turns, lane)) {
+        was_last = source == last;
+        leave_ready(source);
+        source->ops->resume(source);
+        source_turn_ends(source);
+    }
+}
+
+/* Those that had calls left, or had not had a turn yet, a client after the other. */
 static void
 resume_ready(struct transport_private *private)
 {
-    struct call_source *source;
+    uint64_t lanes = private->ready_lanes;
 
     turns_next_round(&private->turns);
-    for (unsigned n = private->nready; n > 0 && private->nready > 0; n--) {
-        source = TAILQ_FIRST(&private->ready);
-        TAILQ_REMOVE(&private->ready, source, ready);
-        private->nready--;
-        source->is_ready = false;
-        if (source_turn_begins(source)) {
-            source->ops->resume(source);
-            source_turn_ends(source);
-        } else {
-            source_ready(source);
-        }
-    }
+    for (; lanes != 0; lanes &= lanes - 1)
+        resume_lane(private, (unsigned)__builtin_ctzll(lanes));
     turns_next_round(&private->turns);
 }
 
@@ -375,7 +424,8 @@ transport_new(const struct transport_config *config, struct transport **out)
     TAILQ_INIT(&private->open);
     TAILQ_INIT(&private->closed);
     TAILQ_INIT(&private->dirty);
-    TAILQ_INIT(&private->ready);
+    for (unsigned lane = 0; lane < TURN_LANES; lane++)
+        TAILQ_INIT(&private->ready[lane]);
     TAILQ_INIT(&private->starved);
     turns_init(&private->turns, turns_clock_ns);
     transport->buffers = buf_pool_new(&config->shared->budget);

@@ -32,8 +32,8 @@ turns_next_round(struct turns *turns)
 }
 
 /* Addresses of what was allocated differ in their middle bits (Knuth's multiplicative hash). */
-static unsigned
-lane_of(const void *client)
+unsigned
+turns_lane(const void *client)
 {
     return (unsigned)(((uintptr_t)client >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (TURN_LANES - 1);
 }
@@ -46,9 +46,8 @@ share_ns(const struct turns *turns, uint64_t now_ns)
 }
 
 bool
-turns_begin(struct turns *turns, const void *client)
+turns_begin(struct turns *turns, unsigned lane)
 {
-    unsigned lane = lane_of(client);
     uint64_t now_ns = turns->now_ns();
 
     if (lane != turns->lane)

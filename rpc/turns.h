@@ -18,7 +18,7 @@
 #define TURN_US 50
 #define TURN_ALONE_US 250
 #define TURN_ALONE_MS 100               /* without another one's turn */
-#define TURN_LANES 64                   /* a power of two */
+#define TURN_LANES 64                   /* bits of a word */
 
 struct turns {
     uint32_t round;
@@ -37,8 +37,11 @@ void turns_init(struct turns *turns, uint64_t (*now_ns)(void));
 /* Everybody has his share again. */
 void turns_next_round(struct turns *turns);
 
-/* Begin the turn of `client`, any address that stands for him. Returns false when he has had his share of this round. */
-bool turns_begin(struct turns *turns, const void *client);
+/* The lane of `client`, any address that stands for him: those of one lane are one client. */
+unsigned turns_lane(const void *client);
+
+/* Begin the turn of the client of `lane`. Returns false when he has had his share of this round. */
+bool turns_begin(struct turns *turns, unsigned lane);
 
 /* Whether the share of the client whose turn it is has been used up. */
 bool turns_is_over(const struct turns *turns);

@@ -4,12 +4,14 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/param.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "rpc/record.h"
 #include "tests/lib/echo_server.h"
 
 static void
@@ -304,6 +306,51 @@ large_calls_of_several_connections_share_little_memory(void **state)
     }
 }
 
+/* A whole call of PROC_NULL with so many bytes of arguments, zeros all of them; to be freed. *len: of all. */
+static uint8_t *
+null_with(uint32_t xid, uint32_t args, size_t *len)
+{
+    uint8_t *data = calloc(1, 64 + args);
+    uint32_t mark;
+
+    assert_non_null(data);
+    *len = echo_put(data, true, xid, PROC_NULL, NULL, 0) + args;
+    mark = htonl(RECORD_LAST | (uint32_t)(*len - RECORD_MARK_BYTES));
+    memcpy(data, &mark, sizeof(mark));
+    return data;
+}
+
+/* Calls that are held leave too little for the first halves of the others. */
+static void
+calls_that_have_come_by_half_and_fill_all_memory_are_ended_one_after_the_other(void **state)
+{
+    enum { HELD = 6, CLIENTS = 60, HALF = 250 << 10 };
+    struct large_sender holder = { echo_connect(*state, SOCK_STREAM, "127.0.0.1"), PROC_HOLD, HELD };
+    uint8_t *data, reply[64];
+    int fds[CLIENTS];
+    size_t len;
+
+    send_large_calls(&holder);
+    while (wait_for_held(*state) < HELD)
+        echo_sleep_ms(1);
+    data = null_with(7, 400 << 10, &len);
+    for (int i = 0; i < CLIENTS; i++) {
+        fds[i] = echo_connect(*state, SOCK_STREAM, "127.0.0.1");
+        echo_send(fds[i], data, HALF);
+    }
+    echo_sleep_ms(200);
+    for (int i = 0; i < CLIENTS; i++)
+        echo_send(fds[i], data + HALF, len - HALF);
+    for (int i = 0; i < CLIENTS; i++) {
+        echo_expect_success(reply, echo_receive(fds[i], reply, sizeof(reply)), 7);
+        close(fds[i]);
+    }
+    free(data);
+    for (unsigned answered = 0; answered < HELD; answered += release_and_receive(*state, holder.fd))
+        continue;
+    close(holder.fd);
+}
+
 int
 main(void)
 {
@@ -318,6 +365,7 @@ main(void)
         ECHO_TEST(without_descriptors_accepting_pauses_and_goes_on_later),
         ECHO_TEST_SMALL(when_memory_is_short_connections_wait_and_go_on_later),
         ECHO_TEST_SMALL(large_calls_of_several_connections_share_little_memory),
+        ECHO_TEST_SMALL(calls_that_have_come_by_half_and_fill_all_memory_are_ended_one_after_the_other),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

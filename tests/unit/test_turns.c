@@ -21,22 +21,20 @@ clock_read(void)
 }
 
 static void
-have_turn(struct turns *turns, const void *client, uint64_t ns)
+have_turn(struct turns *turns, unsigned client, uint64_t ns)
 {
     assert_true(turns_begin(turns, client));
     clock_now_ns += ns;
     turns_end(turns);
 }
 
-static struct { char bytes[64]; } clients[2];
-
 /* Clients whose turns have just followed one another. */
 static void
 begin_shared(struct turns *turns)
 {
     turns_init(turns, clock_read);
-    have_turn(turns, &clients[0], 0);
-    have_turn(turns, &clients[1], 0);
+    have_turn(turns, 0, 0);
+    have_turn(turns, 1, 0);
     turns_next_round(turns);
 }
 
@@ -48,10 +46,10 @@ a_share_may_be_used_in_several_turns_and_is_there_again_in_the_next_round(void *
     (void)state;
     begin_shared(&turns);
     for (unsigned round = 0; round < 3; round++) {
-        have_turn(&turns, &clients[0], SHARE_NS / 2);
-        have_turn(&turns, &clients[0], SHARE_NS / 2 - 1);
-        have_turn(&turns, &clients[0], 1);
-        assert_false(turns_begin(&turns, &clients[0]));
+        have_turn(&turns, 0, SHARE_NS / 2);
+        have_turn(&turns, 0, SHARE_NS / 2 - 1);
+        have_turn(&turns, 0, 1);
+        assert_false(turns_begin(&turns, 0));
         turns_next_round(&turns);
     }
 }
@@ -63,9 +61,9 @@ what_one_uses_is_not_taken_from_another(void **state)
 
     (void)state;
     begin_shared(&turns);
-    have_turn(&turns, &clients[0], 100 * SHARE_NS);
-    assert_false(turns_begin(&turns, &clients[0]));
-    have_turn(&turns, &clients[1], 1);
+    have_turn(&turns, 0, 100 * SHARE_NS);
+    assert_false(turns_begin(&turns, 0));
+    have_turn(&turns, 1, 1);
 }
 
 static void
@@ -75,8 +73,8 @@ a_turn_is_over_when_the_share_is_used_up(void **state)
 
     (void)state;
     begin_shared(&turns);
-    have_turn(&turns, &clients[0], SHARE_NS / 2);
-    assert_true(turns_begin(&turns, &clients[0]));
+    have_turn(&turns, 0, SHARE_NS / 2);
+    assert_true(turns_begin(&turns, 0));
     assert_false(turns_is_over(&turns));
     clock_now_ns += SHARE_NS / 2 - 1;
     assert_false(turns_is_over(&turns));
@@ -93,9 +91,9 @@ a_turn_of_any_length_ends_with_the_round(void **state)
 
     (void)state;
     begin_shared(&turns);
-    have_turn(&turns, &clients[0], UINT64_C(5000000000));
+    have_turn(&turns, 0, UINT64_C(5000000000));
     turns_next_round(&turns);
-    assert_true(turns_begin(&turns, &clients[0]));
+    assert_true(turns_begin(&turns, 0));
     turns_end(&turns);
 }
 
@@ -108,14 +106,14 @@ who_has_been_alone_for_a_while_has_longer_turns_until_another_one_comes(void **s
     begin_shared(&turns);
     assert_true(turns_are_shared(&turns));
     clock_now_ns += TURN_ALONE_MS * UINT64_C(1000000);
-    have_turn(&turns, &clients[1], ALONE_NS - 1);
-    have_turn(&turns, &clients[1], 1);
-    assert_false(turns_begin(&turns, &clients[1]));
+    have_turn(&turns, 1, ALONE_NS - 1);
+    have_turn(&turns, 1, 1);
+    assert_false(turns_begin(&turns, 1));
     assert_false(turns_are_shared(&turns));
     turns_next_round(&turns);
-    have_turn(&turns, &clients[0], 1);
-    have_turn(&turns, &clients[1], SHARE_NS);
-    assert_false(turns_begin(&turns, &clients[1]));
+    have_turn(&turns, 0, 1);
+    have_turn(&turns, 1, SHARE_NS);
+    assert_false(turns_begin(&turns, 1));
 }
 
 /* ---- Behind a transport ---- */
