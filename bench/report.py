@@ -14,6 +14,7 @@ TITLES = {
     "commit": "Stable writes and COMMIT",
     "fairness": "Small callers beside one that streams",
     "slow": "Small callers beside a slow client",
+    "floods": "Callers beside a client that means harm",
     "scale": "Connections, files, sizes of files",
     "knobs": "Settings",
 }
@@ -25,6 +26,8 @@ EXPLAINED = {
     "fairness": "The wait of 16 callers with one call each, by themselves and beside one connection that streams. Where "
                 "there are two cores, both clients share one: a part of the wait is theirs.",
     "slow": "The same callers beside a client that is behind a slow link and has much outstanding.",
+    "floods": "The wait of callers that pause between their calls, by themselves and beside a flood. They go before the flood "
+              "on the clients' core, so that the wait is the server's.",
     "scale": "What a call costs with more connections, more files, larger (sparse) files.",
     "knobs": "One setting at a time, all others at their defaults.",
 }
@@ -51,7 +54,7 @@ def judge(result):
     result["cliffs"] = cliffs(cells)
     for cell in cells:
         idle = next((c for c in cells if c["part"] == cell["part"] and c["store"] == cell["store"] and
-                     c["server"] == cell["server"] and c["row"] == "idle"), None)
+                     c["server"] == cell["server"] and c["row"] == cell["about"].get("idle", "idle")), None)
         if idle and idle is not cell and cell.get("p99_us") and idle.get("p99_us"):
             cell["p99_x_idle"] = cell["p99_us"] / idle["p99_us"]
 
@@ -117,7 +120,7 @@ def columns(part):
         "scale": [("p99 us", lambda c: f"{c['p99_us']:.0f}"), ("memory", lambda c: f"{c['memory_kb'] // 1024} MiB")],
         "knobs": [("p99 us", lambda c: f"{c['p99_us']:.0f}"), ("memory", lambda c: f"{c['memory_kb'] // 1024} MiB")],
     }
-    more["slow"] = more["fairness"]
+    more["slow"] = more["floods"] = more["fairness"]
     return common + more.get(part, [])
 
 
@@ -278,7 +281,7 @@ def plots_of(part, cells):
                         series.setdefault(c["server"], []).append((c["about"]["x"], c["cost_median"]))
                 yield (f"{store}: processor time of a call over the number of {line}",
                        plots.lines(line, series, "us/op", str))
-        elif part in ("fairness", "slow"):
+        elif part in ("fairness", "slow", "floods"):
             yield f"{store}: 99 of 100 calls are answered within, us", plots.bars("p99", *grid(some, "p99_us"), unit="us")
         elif part == "commit":
             for unit in dict.fromkeys(c["unit"] for c in some):

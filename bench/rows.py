@@ -13,6 +13,7 @@ class Row:
     quick: str = ""                     # added for --quick: fewer or smaller files
     background: str = ""                # a second nfsload that runs meanwhile
     far: bool = False                   # that one is a client behind a slow link
+    ahead: bool = False                 # it goes before everything else on the clients' core
     count_on_disk: int = 0              # tasks instead of a time where the store is a disk
     about: dict = dataclasses.field(default_factory=dict)   # where the row's point is in a plot
 
@@ -87,6 +88,33 @@ SLOW = [
     Row("beside a slow reader", CALLERS, background="read-seq --bs 256k --size 256k --files 1 --depth 64", far=True),
     Row("beside a slow writer", CALLERS, background="write-unstable --bs 256k --size 256k --files 1 --depth 16", far=True),
 ]
+
+# Somebody who looks at files, and somebody who makes them: some 2000 calls a second each.
+HONEST = {
+    "files": "smallfile --files 100 --conns 2 --depth 1 --pause 2",
+    "names": "create --conns 2 --depth 1 --pause 1",
+}
+HARMFUL = {
+    "senders of a byte at a time": "flood-bytes",
+    "half-open connections": "flood-silent --sockets 2000",
+    "15,000 connections, given up and made again": "flood-conns --sockets 15000",
+    "announcements of 4 GiB": "flood-4g",
+    "receivers that never read": "flood-deaf",
+    "xids": "flood-xids",
+    "giant counts in READ": "flood-reads",
+    "giant counts in READDIRPLUS": "flood-lists",
+    "deep directories": "flood-deep",
+    "long paths in MNT": "flood-paths",
+}
+
+
+def floods():
+    rows = []
+    for kind, words in HONEST.items():
+        rows.append(Row(f"{kind}, idle", words, ahead=True))
+        rows += [Row(f"{kind}, beside {name}", words, background=flood, ahead=True, about={"idle": f"{kind}, idle"})
+                 for name, flood in HARMFUL.items()]
+    return rows
 
 
 def scale(quick, on_disk):

@@ -86,7 +86,7 @@ one_burst(struct burst *burst)
     }
 }
 
-void
+static void
 run_connect(void)
 {
     struct burst burst = {
@@ -118,6 +118,6 @@ run_connect(void)
 }
 
 const struct workload connect_workloads[] = {
-    { "connect", "bursts of --depth connections, each for one NULL", NULL, NULL, NULL, NULL, 0 },
+    { "connect", "bursts of --depth connections, each for one NULL", run_connect, NULL, NULL, NULL, 0 },
     { 0 },
 };

@@ -102,7 +102,7 @@ struct attr {
 
 struct workload {
     const char *name, *help;
-    void (*setup)(void);
+    void (*setup)(void);                /* makes the files; without next(): is the whole run */
     void (*next)(struct slot *s);
     void (*done)(struct slot *s, struct reply *r);
     void (*cleanup)(void);
@@ -114,7 +114,7 @@ struct options {
     const char *host, *from, *path, *workload;
     int nfs_port, mount_port;
     bool udp, verify, json, busy, trunc, keep, sparse, preferred;
-    uint32_t conns, depth, bs, files, uid, gid, dircount, sample;
+    uint32_t conns, sockets, depth, bs, files, uid, gid, dircount, sample;
     uint32_t gids[16], ngids;
     uint64_t size, count, seed;
     double seconds, warmup;
@@ -165,7 +165,7 @@ extern struct load load;
 
 /* Each of these ends with a row without a name. */
 extern const struct workload names_workloads[], dirs_workloads[], data_workloads[], mixed_workloads[],
-    connect_workloads[];
+    connect_workloads[], flood_workloads[];
 
 /* base.c */
 void die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
@@ -207,9 +207,6 @@ void connect_all(void);
 void run(const struct workload *wl);
 void run_tasks(const struct workload *wl, uint64_t limit);                      /* to their end, unmeasured */
 
-/* connect.c */
-void run_connect(void);
-
 /* mount.c */
 void find_ports(void);
 bool ping(void);
@@ -218,6 +215,7 @@ void unmount_export(void);
 void get_fsinfo(void);
 void make_dir(void);
 void remove_dir(void);
+void sync_make(uint32_t proc, const struct fh *dir, const char *name, struct fh *fh);      /* P_CREATE or P_MKDIR */
 bool sync_readdirplus(uint32_t *status);
 
 /* calls.c */

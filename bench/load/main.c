@@ -7,14 +7,14 @@
 #include <sys/resource.h>
 
 struct options options = {
-    .host = "127.0.0.1", .path = "/", .conns = 1, .depth = 16, .dircount = 32768, .sample = 64,
+    .host = "127.0.0.1", .path = "/", .conns = 1, .sockets = 60, .depth = 16, .dircount = 32768, .sample = 64,
     .seconds = 3, .warmup = 0.3, .seed = 1,
 };
 struct stats stats;
 struct load load;
 
 static const struct workload *const workloads[] = {
-    names_workloads, dirs_workloads, data_workloads, mixed_workloads, connect_workloads,
+    names_workloads, dirs_workloads, data_workloads, mixed_workloads, connect_workloads, flood_workloads,
 };
 #define TABLES (sizeof(workloads) / sizeof(workloads[0]))
 
@@ -46,6 +46,7 @@ static const struct row {
     { "mount-port", "N", NUMBER, &options.mount_port, 1, 65535, "port of MOUNT; else rpcbind is asked" },
     { "proto", "P", PROTO, &options.udp, 0, 0, "tcp or udp (tcp)" },
     { "conns", "N", NUMBER, &options.conns, 1, 16384, "connections (1)" },
+    { "sockets", "N", NUMBER, &options.sockets, 1, 65536, "connections of a flood (60)" },
     { "depth", "N", NUMBER, &options.depth, 1, 1u << SLOT_BITS, "calls outstanding on each (16)" },
     { "pause", "MS", NUMBER, &options.pause_ms, 0, 60000, "time between two tasks of each outstanding call (0)" },
     { "seconds", "S", SECONDS, &options.seconds, 0, 0, "length of the measurement (3)" },
@@ -213,12 +214,13 @@ static void
 raise_limits(void)
 {
     struct rlimit limit;
-    rlim_t needed = options.conns + options.depth + 64;
+    rlim_t needed = options.conns + options.sockets + options.depth + 64;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= needed)
         return;
     if (limit.rlim_max < needed)
-        die("--conns %u: at most %ju descriptors may be open (ulimit -n)", options.conns, (uintmax_t)limit.rlim_max);
+        die("--conns %u, --sockets %u: at most %ju descriptors may be open (ulimit -n)", options.conns, options.sockets,
+            (uintmax_t)limit.rlim_max);
     limit.rlim_cur = needed;
     setrlimit(RLIMIT_NOFILE, &limit);
 }
@@ -246,8 +248,6 @@ main(int argc, char **argv)
         wl->setup();
     if (wl->next != NULL)
         run(wl);
-    else
-        run_connect();
     if (!options.keep) {
         if (wl->cleanup != NULL)
             wl->cleanup();

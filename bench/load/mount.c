@@ -205,20 +205,26 @@ sync_lookup(const struct fh *dir, const char *name, struct fh *fh)
 }
 
 void
-make_dir(void)
+sync_make(uint32_t proc, const struct fh *dir, const char *name, struct fh *fh)
 {
-    uint8_t args[512], *p;
+    uint8_t args[512], *p = put_name(args, dir, name);
     struct in in;
     uint32_t status;
 
-    snprintf(load.dirname, sizeof(load.dirname), "nfsload.%d.%06x", (int)getpid(), (unsigned)(rnd() & 0xffffff));
-    p = put_name(args, &load.root, load.dirname);
+    if (proc == P_CREATE)
+        p = put32(p, 0);                /* UNCHECKED */
     p = put_sattr(p, 0755);
-    if (!nfs_call(P_MKDIR, args, p, &in, &status))
-        die("MKDIR %s: status %u", load.dirname, status);
-    if (get32(&in) != 1 || !get_fh(&in, &load.dir))
-        if (!sync_lookup(&load.root, load.dirname, &load.dir))
-            die("MKDIR: no file handle");
+    if (!nfs_call(proc, args, p, &in, &status))
+        die("%s %s: status %u", proc_names[proc], name, status);
+    if ((get32(&in) != 1 || !get_fh(&in, fh)) && !sync_lookup(dir, name, fh))
+        die("%s %s: no file handle", proc_names[proc], name);
+}
+
+void
+make_dir(void)
+{
+    snprintf(load.dirname, sizeof(load.dirname), "nfsload.%d.%06x", (int)getpid(), (unsigned)(rnd() & 0xffffff));
+    sync_make(P_MKDIR, &load.root, load.dirname, &load.dir);
 }
 
 void
