@@ -57,17 +57,22 @@ posix_get(struct store_op *op)
         op->err = -EAGAIN;
 }
 
+/*
+ * In a mount of our own the kernel follows ".." only from what is below its root (path_connected() in fs/namei.c, since
+ * Linux 4.3), so nothing has to be climbed: that takes three system calls for each directory above.
+ */
 static int
 lookup_parent(struct store_op *op, struct posix_node *dir)
 {
     struct posix_store *ps = op_store(op);
     struct stat st;
-    int fd, err;
+    int fd, err = 0;
 
     fd = openat(dir->fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return -errno;
-    err = posix_climb(ps, fd, NULL);
+        return ps->own_mount && errno == ENOENT ? -EACCES : -errno;
+    if (!ps->own_mount)
+        err = posix_climb(ps, fd, NULL);
     if (err == 0 && fstat(fd, &st) < 0)
         err = -errno;
     if (err == 0)

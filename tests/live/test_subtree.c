@@ -100,6 +100,29 @@ what_has_been_taken_out_of_the_export_is_stale(void **state)
     assert_int_equal(status(srv, &file), NFS3_OK);      /* the server has it open yet, or opens it by its handle */
 }
 
+/* Without subtree_check handles are good wherever the file is: nobody may climb from there to what was never exported. */
+static void
+there_is_no_way_up_from_what_has_been_taken_out(void **state)
+{
+    struct live *srv = *state;
+    nfs_fh3 dir, below, found;
+
+    live_need_directory(srv);
+    live_reload(srv, UNCHECKED_OPTIONS, NULL);
+    dir = live_dir(srv, &srv->root, "dir", 0755);
+    below = live_dir(srv, &dir, "below", 0755);
+    found = live_find(srv, &below, "..");
+    assert_true(live_same_handle(&found, &dir));
+    found = live_find(srv, &dir, "..");
+    assert_true(live_same_handle(&found, &srv->root));
+    assert_int_equal(rename(live_local(srv, "dir"), outside(srv, "dir")), 0);
+    assert_int_equal(live_lookup(srv, &below, "..")->status, NFS3ERR_ACCES);
+    assert_int_equal(live_lookup(srv, &dir, "..")->status, NFS3ERR_ACCES);
+    assert_int_equal(rename(outside(srv, "dir"), live_local(srv, "dir")), 0);
+    found = live_find(srv, &dir, "..");
+    assert_true(live_same_handle(&found, &srv->root));
+}
+
 static void
 what_a_client_has_moved_inside_is_found_there(void **state)
 {
@@ -172,6 +195,7 @@ main(void)
         cmocka_unit_test(everything_inside_is_served_as_ever),
         cmocka_unit_test(handles_last_over_a_restart),
         cmocka_unit_test(what_has_been_taken_out_of_the_export_is_stale),
+        cmocka_unit_test(there_is_no_way_up_from_what_has_been_taken_out),
         cmocka_unit_test(what_a_client_has_moved_inside_is_found_there),
         cmocka_unit_test(a_file_that_somebody_else_has_renamed_in_its_directory_is_found),
         cmocka_unit_test(a_caller_who_may_not_pass_a_directory_above_reaches_nothing_below),
