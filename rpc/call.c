@@ -170,6 +170,21 @@ call_hold(struct call *call, bool hold)
     source_dirty(source);
 }
 
+void
+call_yield(struct call *call, void (*go_on)(struct call *call))
+{
+    struct transport_private *private = call->transport->private;
+
+    call->go_on = go_on;
+    call->next = NULL;
+    if (private->first_yielded == NULL)
+        private->first_yielded = call;
+    else
+        private->last_yielded->next = call;
+    private->last_yielded = call;
+    private->nyielded++;
+}
+
 int
 call_deliver(struct call *call, struct buf *buf, const uint8_t *data, size_t len)
 {

@@ -94,6 +94,7 @@ struct call {
     uint64_t began_ns;                  /* when that was, CLOCK_MONOTONIC, */
     uint64_t tap_mark;                  /* and what the tap has noted */
     bool holds;                         /* call_hold() */
+    void (*go_on)(struct call *call);   /* call_yield() */
     struct call_fault *fault;           /* what is to go wrong (fault.h); NULL: nothing */
     _Alignas(16) uint8_t small[1024];   /* the arena's first bytes */
 };
@@ -112,6 +113,12 @@ void call_expect(struct call *call, size_t bytes);
  * datagram socket, which others use as well, is read nevertheless.
  */
 void call_hold(struct call *call, bool hold);
+
+/*
+ * Let others have their turn: go_on(call) runs in one of its client's next ones (turns.h), never from in here. For what
+ * takes long on the worker's thread.
+ */
+void call_yield(struct call *call, void (*go_on)(struct call *call));
 
 /*
  * Begin the reply of a call that succeeded (accept_stat SUCCESS): the header is stored, and the result has room for

@@ -33,7 +33,8 @@
 #define TURN_LEAST 8                        /* ... and when many others wait for theirs */
 #define TURN_READS 8
 #define SHARED_BYTES ((size_t)256 << 10)    /* sent at once while other clients have calls: the rest in the next round */
-#define TURN_LOOKS 4                        /* after so many calls: whether its client's share of the time is used up */
+#define TURN_LOOKS 4                        /* after so many calls: whether its client's share of the time is used up;
+                                               after each one while there are others */
 #define SCARCE_CALLS 16                     /* of one connection while calls are scarce */
 #define MOVED_MIN ((size_t)64 << 10)        /* bytes between two looks at a connection that sits on memory */
 #define KEEPALIVE_PROBES 6
@@ -345,7 +346,8 @@ cut_calls(struct conn *conn)
             conn_close(&conn->source);
             return;
         }
-        if (n % TURN_LOOKS == TURN_LOOKS - 1 && source_turn_is_over(&conn->source))
+        if ((n % TURN_LOOKS == TURN_LOOKS - 1 || source_is_among_others(&conn->source)) &&
+            source_turn_is_over(&conn->source))
             break;
     }
     source_ready(&conn->source);

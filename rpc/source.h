@@ -88,6 +88,8 @@ struct transport_private {
     struct loop_timer idle_timer;
     uint32_t looks;                     /* for idle connections, so far */
     struct call *calls;                 /* not in use */
+    struct call *first_yielded, *last_yielded;          /* under way, and not their turn */
+    unsigned nyielded;
     struct buf *slabs;                  /* what they are cut from */
     struct loop_timer drain_timer;
     void (*drained)(void *context);

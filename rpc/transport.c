@@ -23,6 +23,7 @@
 #define STALLED_MS 5000                 /* between two looks for clients that sit on memory while it is tight */
 #define CLOSE_LOOKS 1024                /* at connections, for one that may be closed */
 #define IDLE_LOOKS 8                    /* in idle_ms */
+#define YIELDED_LOOKS 64                /* at calls that have let others go first, in one round */
 #define PIPES_MAX 64
 
 void
@@ -308,6 +309,29 @@ drain_ended(struct transport *transport)
     drained(transport->context);
 }
 
+/*
+ * Calls that have let others go first, in the order in which they did; those whose client has had his share are looked at
+ * again in the next round. They go on whatever becomes of their connections, and while the transport is paused.
+ */
+static void
+resume_yielded(struct transport_private *private)
+{
+    for (unsigned n = MIN(private->nyielded, YIELDED_LOOKS); n > 0; n--) {
+        struct call *call = private->first_yielded;
+        struct call_source *source = call->source;
+
+        private->first_yielded = call->next;
+        private->nyielded--;
+        call->next = NULL;
+        if (source_turn_begins(source)) {
+            call->go_on(call);
+            source_turn_ends(source);
+        } else {
+            call_yield(call, call->go_on);
+        }
+    }
+}
+
 /* Those of a client, each once, in the order in which they came. */
 static void
 resume_lane(struct transport_private *private, unsigned lane)
@@ -330,10 +354,8 @@ resume_ready(struct transport_private *private)
 {
     uint64_t lanes = private->ready_lanes;
 
-    turns_next_round(&private->turns);
     for (; lanes != 0; lanes &= lanes - 1)
         resume_lane(private, (unsigned)__builtin_ctzll(lanes));
-    turns_next_round(&private->turns);
 }
 
 /* Whether all calls are answered, and all datagrams have left; streams may be left as they are. */
@@ -372,8 +394,11 @@ before_wait(void *context)
     struct transport_private *private = transport->private;
     struct call_source *source;
 
+    turns_next_round(&private->turns);
+    resume_yielded(private);
     if (!transport->paused)
         resume_ready(private);
+    turns_next_round(&private->turns);
     if (private->before_wait != NULL)
         private->before_wait(transport->context);
     while (!transport->paused && (source = TAILQ_FIRST(&private->dirty)) != NULL) {
@@ -387,7 +412,7 @@ before_wait(void *context)
         drain_ended(transport);
     if (private->frozen != NULL && may_freeze(transport))
         freeze_ended(transport, 0);
-    loop_busy(transport->loop, private->nready > 0 && !transport->paused);
+    loop_busy(transport->loop, (private->nready > 0 && !transport->paused) || private->nyielded > 0);
 }
 
 /* splice(2) into a connection that the client has closed raises it, and takes no flag against that. */

@@ -24,6 +24,7 @@
 
 #define MNT_REPLY_MAX (4 + 4 + FHSIZE3 + 4 + 4 * EXPORT_FLAVORS_MAX)    /* bytes: status, handle, flavours */
 #define UDP_LIST_MAX 1024               /* bytes of a list that go into a datagram */
+#define TURN_STEPS 8                    /* down a path, before others have their turn: some 50 us */
 #define LOGGED_PATH 256                 /* bytes of a path, quoted, that go to the log */
 
 /* What a step returns once the call is over: nothing is left to be done. */
@@ -270,6 +271,14 @@ looked_up(struct mount3_call *call, int err)
     return store_get(call->export->store, &call->child, &call->op);
 }
 
+static void
+walk_on(struct call *rpc)
+{
+    struct mount3_call *call = (struct mount3_call *)rpc;
+
+    go(call, walk(call));
+}
+
 /* One step down, or the end. */
 static int
 walk(struct mount3_call *call)
@@ -277,6 +286,11 @@ walk(struct mount3_call *call)
     const char *name;
     size_t len;
 
+    if (call->steps++ == TURN_STEPS) {
+        call->steps = 0;
+        call_yield(&call->rpc, walk_on);
+        return STORE_PENDING;
+    }
     if (!S_ISDIR(store_node_type(call->export->store, call->node)))
         return answer(call, -ENOTDIR);
     if (!next_name(call, &name, &len))
@@ -392,6 +406,7 @@ mount_from_export(struct mount3_call *call)
     call->op.sync = false;
     call->op.prompt = false;
     call->op.done = op_done;
+    call->steps = 0;
     call->step = begin_walk;
     if (call->mount_point == NULL) {
         go(call, 0);

@@ -29,6 +29,7 @@ struct mount3_call {
     uint32_t path_len;
     const char *rest;                   /* of the path, not walked yet */
     size_t rest_len;
+    unsigned steps;                     /* down, since others have had their turn */
     struct store_node *node;            /* how far it has come; a reference */
     struct store_id child;
     int (*step)(struct mount3_call *call, int err);     /* what follows the operation under way */
