@@ -39,8 +39,8 @@
 /* What a step returns once the call is over: nothing is left to be done. */
 #define OVER STORE_PENDING
 
-static void
-go(struct nfs3_call *call, int err)
+void
+nfs3_go(struct nfs3_call *call, int err)
 {
     while (err != STORE_PENDING)
         err = call->step(call, err);
@@ -51,7 +51,7 @@ op_done(struct store_op *op)
 {
     struct nfs3_call *call = (struct nfs3_call *)((char *)op - offsetof(struct nfs3_call, op));
 
-    go(call, op->err);
+    nfs3_go(call, op->err);
 }
 
 static void
@@ -437,7 +437,7 @@ is_due(struct delay *delay)
 {
     struct nfs3_call *call = (struct nfs3_call *)((char *)delay - offsetof(struct nfs3_call, delay));
 
-    go(call, find_node(call));
+    nfs3_go(call, find_node(call));
 }
 
 static int
@@ -480,7 +480,7 @@ caller_known(struct resolver_wait *wait)
     struct nfs3_call *call = (struct nfs3_call *)((char *)wait - offsetof(struct nfs3_call, wait));
 
     call->refusal = 0;
-    go(call, start(call));
+    nfs3_go(call, start(call));
 }
 
 /* Everything that release() and fail() look at, before anything is known. */
@@ -531,7 +531,7 @@ static void
 perform(struct nfs3_call *call)
 {
     init(call);
-    go(call, start(call));
+    nfs3_go(call, start(call));
 }
 
 static void

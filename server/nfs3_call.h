@@ -114,6 +114,14 @@ struct nfs3_proc {
     uint32_t reply_bytes;               /* most that a result has, call->list_bytes and data left out */
 };
 
+/* READDIR and READDIRPLUS: how far the listing has come, and how far it may go. */
+struct nfs3_listing {
+    uint64_t cookie;                    /* of the last entry */
+    size_t used, size;                  /* bytes of the store's entries */
+    size_t told, room;                  /* bytes of the reply */
+    uint32_t entries, max_entries;
+};
+
 struct nfs3_call {
     struct call rpc;                    /* first */
     const struct nfs3_proc *proc;
@@ -156,6 +164,7 @@ struct nfs3_call {
     const uint8_t *data_start;
     size_t data_bytes;                  /* of READ's data in the reply */
     struct buf *list;                   /* READDIR's entries, or an ACL's, as they are sent */
+    struct nfs3_listing listing;        /* while the store is asked for them */
     size_t list_bytes;                  /* room that they, or READLINK's text, take in the reply */
 };
 
@@ -164,6 +173,9 @@ struct nfs3_call {
  * own before it, by setting call->step before it starts the operation. Returns what a step does.
  */
 int nfs3_answer(struct nfs3_call *call, int err);
+
+/* Go on with the next step, now that the operation under way has had this outcome; STORE_PENDING: it is not over. */
+void nfs3_go(struct nfs3_call *call, int err);
 
 /* The row of a procedure; NULL when there is none of that number. */
 const struct nfs3_proc *nfs3_proc(uint32_t number);

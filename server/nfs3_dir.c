@@ -1,8 +1,8 @@
 /*
  * server/nfs3_dir.c - READDIR and READDIRPLUS (RFC 1813 3.3.16, 3.3.17).
  *
- * The store is asked for about as many entries as a reply can hold, and the reply takes the first of them, as many as
- * fit. A cookie is the file system's own place in the directory, so it needs no verifier: that is always zero and never
+ * The store is asked for about as many entries as a reply can hold, some at a time, so that others have their turn in
+ * between, and the reply takes the first of them, as many as fit. A cookie is the file system's own place in the directory, so it needs no verifier: that is always zero and never
  * looked at, as in the kernel's server.
  */
 #include <errno.h>
@@ -22,6 +22,7 @@
 #define DIRENT_MAX roundup(sizeof(struct store_dirent) + STORE_NAME_MAX, 8)
 #define ENTRIES_MAX (512 << 10)         /* bytes of entries asked of the store at once ... */
 #define ENTRIES_SHARE 2                 /* ... unless so many times the reply's size is more */
+#define TURN_ENTRIES 64                 /* asked of the store before others have their turn: some 80 us with attributes */
 
 struct plus_entry {
     entryplus3 entry;
@@ -38,9 +39,77 @@ entries_room(const struct nfs3_call *call, uint32_t count)
     return cut > LISTING_FRAME ? cut - LISTING_FRAME : 0;
 }
 
+static const struct store_dirent *
+next_dirent(const struct store_dirent *dirent)
+{
+    size_t bytes = offsetof(struct store_dirent, name) + dirent->name_len;
+
+    return (const struct store_dirent *)((const uint8_t *)dirent + roundup(bytes, 8));
+}
+
+/* Ask for the next entries. */
+static int
+list_some(struct nfs3_call *call)
+{
+    struct nfs3_listing *listing = &call->listing;
+    struct store_op *op = &call->op;
+
+    op->u.dir.cookie = listing->cookie;
+    op->u.dir.buffer = call->data->data + listing->used;
+    op->u.dir.size = listing->size - listing->used;
+    op->u.dir.max_entries = MIN(listing->max_entries - listing->entries, TURN_ENTRIES);
+    op->u.dir.room = listing->room - listing->told;
+    return store_readdir(call->node, op);
+}
+
+static void
+list_on(struct call *rpc)
+{
+    struct nfs3_call *call = (struct nfs3_call *)rpc;
+
+    nfs3_go(call, list_some(call));
+}
+
+/* Add what has come to what there is. Returns whether there may be more that fits. */
+static bool
+add_some(struct nfs3_call *call)
+{
+    struct nfs3_listing *listing = &call->listing;
+    const struct store_op *op = &call->op;
+    const struct store_dirent *dirent = op->u.dir.buffer;
+
+    listing->entries += op->r.dir.entries;
+    listing->used += op->r.dir.used;
+    listing->told += op->r.dir.told;
+    for (uint32_t i = 0; i < op->r.dir.entries; i++, dirent = next_dirent(dirent))
+        listing->cookie = dirent->cookie;
+    return op->r.dir.entries == TURN_ENTRIES && !op->r.dir.eof && listing->entries < listing->max_entries &&
+           listing->told < listing->room;
+}
+
+/* An error behind the first entries is told when the client comes for the next. */
+static int
+listed_some(struct nfs3_call *call, int err)
+{
+    struct nfs3_listing *listing = &call->listing;
+    struct store_op *op = &call->op;
+
+    if (err == 0 && add_some(call)) {
+        call_yield(&call->rpc, list_on);
+        return STORE_PENDING;
+    }
+    if (err < 0 && listing->entries > 0) {
+        err = 0;
+        op->r.dir.eof = false;
+    }
+    op->r.dir.entries = listing->entries;
+    return nfs3_answer(call, err);
+}
+
 /* room: of the reply's entries, which take frame bytes each beside their names and handles. */
 static int
-listing_begin(struct nfs3_call *call, size_t room, uint32_t frame, size_t buffer_bytes, uint32_t max_entries)
+listing_begin(struct nfs3_call *call, uint64_t cookie, size_t room, uint32_t frame, size_t buffer_bytes,
+              uint32_t max_entries)
 {
     size_t most = MAX(ENTRIES_MAX, ENTRIES_SHARE * (size_t)nfs3_dtpref(call));
     struct store_op *op = &call->op;
@@ -49,22 +118,15 @@ listing_begin(struct nfs3_call *call, size_t room, uint32_t frame, size_t buffer
     if (call->data == NULL)
         return -ENOMEM;
     call_expect(&call->rpc, call->data->capacity);
-    op->u.dir.buffer = call->data->data;
-    op->u.dir.size = MIN(call->data->capacity, MAX(buffer_bytes, DIRENT_MAX));
-    op->u.dir.max_entries = max_entries;
-    op->u.dir.room = room;
+    call->listing = (struct nfs3_listing){
+        .cookie = cookie, .size = MIN(call->data->capacity, MAX(buffer_bytes, DIRENT_MAX)), .room = room,
+        .max_entries = max_entries,
+    };
     op->u.dir.entry_room = frame;
     op->u.dir.id_room = HANDLE_FRAME;
     op->u.dir.keep_atime = call->rights->noatime || call->rights->nodiratime;
-    return store_readdir(call->node, op);
-}
-
-static const struct store_dirent *
-next_dirent(const struct store_dirent *dirent)
-{
-    size_t bytes = offsetof(struct store_dirent, name) + dirent->name_len;
-
-    return (const struct store_dirent *)((const uint8_t *)dirent + roundup(bytes, 8));
+    call->step = listed_some;
+    return list_some(call);
 }
 
 /* Room for the entries of the reply; 0, -ENOMEM, or -NFS3_ETOOSMALL where not even the first one will fit. */
@@ -93,10 +155,9 @@ nfs3_readdir_begin(struct nfs3_call *call)
 
     if (err < 0)
         return err;
-    call->op.u.dir.cookie = args->cookie;
     call->op.u.dir.plus = false;
     /* A name of 12 bytes takes 36 in the reply and six times that from the store. */
-    return listing_begin(call, room, ENTRY_FRAME, room * 6, (uint32_t)(room / ENTRY_FRAME + 1));
+    return listing_begin(call, args->cookie, room, ENTRY_FRAME, room * 6, (uint32_t)(room / ENTRY_FRAME + 1));
 }
 
 int
@@ -150,10 +211,10 @@ nfs3_readdirplus_begin(struct nfs3_call *call)
 
     if (err < 0)
         return err;
-    call->op.u.dir.cookie = args->cookie;
     call->op.u.dir.plus = true;
     /* With attributes an entry of the store takes 1.2 to 1.4 times its room in the reply. */
-    return listing_begin(call, room, ENTRYPLUS_FRAME, room + room / 2 + sizeof(struct store_dirent) + STORE_NAME_MAX,
+    return listing_begin(call, args->cookie, room, ENTRYPLUS_FRAME,
+                         room + room / 2 + sizeof(struct store_dirent) + STORE_NAME_MAX,
                          (uint32_t)MIN(room / ENTRYPLUS_FRAME, args->dircount / NAME_MIN) + 1);
 }
 
