@@ -33,6 +33,8 @@
 #define TURN_LEAST 8                        /* ... and when many others wait for theirs */
 #define TURN_READS 8
 #define SHARED_BYTES ((size_t)256 << 10)    /* sent at once while other clients have calls: the rest in the next round */
+#define SHARED_SMALL ((size_t)16 << 10)     /* received at once while other clients have calls, of small ones ... */
+#define SHARED_LARGE ((size_t)128 << 10)    /* ... and of a large one: segments of a few bytes are 1 us each */
 #define TURN_LOOKS 4                        /* after so many calls: whether its client's share of the time is used up;
                                                after each one while there are others */
 #define SCARCE_CALLS 16                     /* of one connection while calls are scarce */
@@ -368,6 +370,15 @@ receive_ended(struct conn *conn, ssize_t n)
     conn_watch(conn);
 }
 
+/* How much of `want` to receive at once: what a client has sent in tiny segments must not keep the others waiting. */
+static size_t
+share_of(const struct conn *conn, size_t want)
+{
+    if (!source_is_among_others(&conn->source))
+        return want;
+    return MIN(want, record_extent(&conn->record) > LARGE_BYTES ? SHARED_LARGE : SHARED_SMALL);
+}
+
 static void
 receive(struct conn *conn)
 {
@@ -382,6 +393,7 @@ receive(struct conn *conn)
             starve(conn);
             return;
         }
+        want = share_of(conn, want);
         n = recv(conn->fd, conn->in->data + conn->in_end, want, MSG_DONTWAIT);
         if (n <= 0) {
             receive_ended(conn, n);
