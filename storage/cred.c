@@ -28,6 +28,7 @@ struct thread_identity {
     gid_t groups[REMEMBERED_GROUPS];
     struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];      /* as root */
     gid_t own_groups[REMEMBERED_GROUPS];
+    gid_t own_gid;
     int own_ngroups;
 };
 
@@ -119,6 +120,7 @@ cred_thread_init(void)
     self.is_process = true;
     self.mode = read_mode(self.caps);
     if (self.mode == CRED_SWITCH) {
+        self.own_gid = getegid();
         self.own_ngroups = (int)syscall(SYS_getgroups, REMEMBERED_GROUPS, self.own_groups);
         if (self.own_ngroups < 0)
             self.own_ngroups = 0;
@@ -139,19 +141,23 @@ remembered(const struct store_cred *cred)
            (cred->ngroups == 0 || memcmp(self.groups, cred->groups, cred->ngroups * sizeof(gid_t)) == 0);
 }
 
-/* From one identity to another; root's file system capabilities come and go with fsuid 0. */
+/*
+ * From one identity to another; root's file system capabilities come and go with fsuid 0. Each system call makes the
+ * kernel copy credentials and free the old ones later, thousands at once: what stays as it is is not set.
+ */
 static void
 become(uid_t uid, gid_t gid, uint32_t ngroups, const gid_t *groups)
 {
-    bool was_root = self.is_process || self.uid == 0;
+    uid_t was_uid = self.is_process ? 0 : self.uid;
+    gid_t was_gid = self.is_process ? self.own_gid : self.gid;
 
     if (syscall(SYS_setgroups, (size_t)ngroups, groups) < 0)
         syscall(SYS_setgroups, (size_t)0, NULL);        /* rather none than those of the caller before */
-    if (!set_fsgid(gid))
+    if (gid != was_gid && !set_fsgid(gid))
         set_fsgid(NOBODY);
-    if (!set_fsuid(uid))
+    if (uid != was_uid && !set_fsuid(uid))
         set_fsuid(NOBODY);
-    if (was_root != (uid == 0))
+    if ((was_uid == 0) != (uid == 0))
         set_capabilities(uid == 0);
     self.uid = uid;
     self.gid = gid;
@@ -177,7 +183,7 @@ cred_revert(void)
 {
     if (self.mode == CRED_SELF || self.is_process)
         return;
-    become(0, getegid(), (uint32_t)self.own_ngroups, self.own_groups);
+    become(0, self.own_gid, (uint32_t)self.own_ngroups, self.own_groups);
     self.is_process = true;
 }
 
