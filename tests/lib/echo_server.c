@@ -167,6 +167,19 @@ burn(struct echo_server *server, struct call *call)
 }
 
 static void
+yield(struct call *call)
+{
+    struct held_call *held = (struct held_call *)call;
+
+    if (held->value == 0) {
+        reply_u32(call, 0);
+        return;
+    }
+    held->value--;
+    call_yield(call, yield);
+}
+
+static void
 dispatch(struct call *call)
 {
     struct echo_server *server = call->transport->context;
@@ -210,6 +223,10 @@ dispatch(struct call *call)
         break;
     case PROC_BURN:
         burn(server, call);
+        break;
+    case PROC_YIELD:
+        ((struct held_call *)call)->value = wire_get_u32(&call->args);
+        yield(call);
         break;
     default:
         call_reply_error(call, CALL_PROC_UNAVAIL, 0, 0);

@@ -42,6 +42,7 @@ enum {
     PROC_DROP,
     PROC_ALLOC,                         /* u32 n: n times 100 bytes of the call's memory */
     PROC_BURN,                          /* u32 us: computes for so long */
+    PROC_YIELD,                         /* u32 n: lets others go first n times, then 0 */
 };
 
 struct held_call;

@@ -91,6 +91,52 @@ draining_gives_up_after_its_timeout(void **state)
     close(fd);
 }
 
+/* In one segment. */
+static void
+send_yield_and_null(int fd, uint32_t times, uint32_t yield_xid, uint32_t null_xid)
+{
+    uint8_t data[256];
+    size_t len = echo_put_u32(data, true, yield_xid, PROC_YIELD, times);
+
+    len += echo_put(data + len, true, null_xid, PROC_NULL, NULL, 0);
+    echo_send(fd, data, len);
+}
+
+static void
+a_call_lets_others_go_first_and_goes_on(void **state)
+{
+    struct echo_server *server = *state;
+    int fd = echo_connect(server, SOCK_STREAM, "127.0.0.1");
+    int udp = echo_connect(server, SOCK_DGRAM, "127.0.0.1");
+    uint8_t data[64];
+
+    echo_send(udp, data, echo_put_u32(data, false, 1, PROC_YIELD, 10));
+    echo_expect_success(data, (size_t)recv(udp, data, sizeof(data), 0), 1);
+    send_yield_and_null(fd, 1000, 2, 3);
+    echo_expect_success(data, echo_receive(fd, data, sizeof(data)), 3);
+    echo_expect_success(data, echo_receive(fd, data, sizeof(data)), 2);
+    close(fd);
+    close(udp);
+}
+
+static void
+a_call_that_lets_others_go_first_outlives_its_connection(void **state)
+{
+    struct echo_server *server = *state;
+    int fd = echo_connect(server, SOCK_STREAM, "127.0.0.1");
+    uint8_t data[64];
+    uint64_t begin;
+
+    send_yield_and_null(fd, 100000, 1, 2);
+    echo_expect_success(data, echo_receive(fd, data, sizeof(data)), 2);
+    close(fd);
+    begin = echo_now_ms();
+    post_drain(server, 60000);
+    while (!atomic_load(&server->drained))
+        echo_sleep_ms(1);
+    assert_true(echo_now_ms() - begin < 60000);
+}
+
 struct counted_message {
     struct loop_message message;        /* first */
     unsigned *next;                     /* of the sender: the number that should come next */
@@ -199,6 +245,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         ECHO_TEST(draining_answers_what_is_under_way_and_reads_no_more),
         ECHO_TEST(draining_gives_up_after_its_timeout),
+        ECHO_TEST(a_call_lets_others_go_first_and_goes_on),
+        ECHO_TEST(a_call_that_lets_others_go_first_outlives_its_connection),
         ECHO_TEST(messages_from_many_threads_all_run_and_in_order),
         ECHO_TEST(a_port_in_use_is_named),
         cmocka_unit_test(one_port_serves_every_socket),
