@@ -12,10 +12,12 @@
 #include <unistd.h>
 
 #include "rpc/listen_local.h"
+#include "rpc/turns.h"
 #include "rpc/udp.h"
 
 #define PORT_TRIES 64                   /* ports the kernel may offer until one is free everywhere */
 #define ACCEPT_BATCH 64
+#define ACCEPT_NS 50000                 /* and for no longer: to push out another connection for each takes its time */
 #define ACCEPT_PAUSE_MS 100
 
 /* What is being opened, for error lines. */
@@ -400,10 +402,11 @@ static void
 listener_ready(struct loop_fd *watch, int events)
 {
     struct listener *listener = (struct listener *)((char *)watch - offsetof(struct listener, watch));
+    uint64_t end_ns = turns_clock_ns() + ACCEPT_NS;
     int fd;
 
     (void)events;
-    for (unsigned i = 0; i < ACCEPT_BATCH; i++) {
+    for (unsigned i = 0; i < ACCEPT_BATCH && (i == 0 || turns_clock_ns() < end_ns); i++) {
         fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             listener->accepted(listener->context, fd);
