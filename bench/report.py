@@ -26,8 +26,8 @@ EXPLAINED = {
     "fairness": "The wait of 16 callers with one call each, by themselves and beside one connection that streams. Where "
                 "there are two cores, both clients share one: a part of the wait is theirs.",
     "slow": "The same callers beside a client that is behind a slow link and has much outstanding.",
-    "floods": "The wait of callers that pause between their calls, by themselves and beside a flood. They go before the flood "
-              "on the clients' core, so that the wait is the server's.",
+    "floods": "The wait of callers that pause between their calls, by themselves and beside a flood. They go before the "
+              "flood on the clients' core, so that the wait is the server's.",
     "scale": "What a call costs with more connections, more files, larger (sparse) files.",
     "knobs": "One setting at a time, all others at their defaults.",
 }

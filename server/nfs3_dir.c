@@ -2,8 +2,8 @@
  * server/nfs3_dir.c - READDIR and READDIRPLUS (RFC 1813 3.3.16, 3.3.17).
  *
  * The store is asked for about as many entries as a reply can hold, some at a time, so that others have their turn in
- * between, and the reply takes the first of them, as many as fit. A cookie is the file system's own place in the directory, so it needs no verifier: that is always zero and never
- * looked at, as in the kernel's server.
+ * between, and the reply takes the first of them, as many as fit. A cookie is the file system's own place in the directory,
+ * so it needs no verifier: that is always zero and never looked at, as in the kernel's server.
  */
 #include <errno.h>
 #include <stddef.h>
