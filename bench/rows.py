@@ -118,7 +118,7 @@ def floods():
 
 
 def scale(quick, on_disk):
-    connections = [1, 16, 256] if quick else [1, 4, 16, 64, 256, 1000, 2000]
+    connections = [1, 16, 256] if quick else [1, 4, 16, 64, 256, 1000, 2000, 4000]
     files = [100, 1000] if quick else [100, 1000, 10000] + ([] if on_disk else [100000])
     sizes = ["1m", "1g", "1t"]
     return (
