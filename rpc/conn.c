@@ -37,6 +37,7 @@
 #define SHARED_LARGE ((size_t)128 << 10)    /* ... and of a large one: segments of a few bytes are 1 us each */
 #define TURN_LOOKS 4                        /* after so many calls: whether its client's share of the time is used up;
                                                after each one while there are others */
+#define WAIT_LOOKS 4                        /* after so many in vain it is cheaper not to watch the socket meanwhile */
 #define SCARCE_CALLS 16                     /* of one connection while calls are scarce */
 #define MOVED_MIN ((size_t)64 << 10)        /* bytes between two looks at a connection that sits on memory */
 #define KEEPALIVE_PROBES 6
@@ -54,6 +55,7 @@ struct conn {
     bool eof;                           /* the client has sent all it will */
     bool unread;                        /* could be read, but it was not its client's turn */
     bool resetting;                     /* it is closed by a reset once what is queued has left */
+    uint8_t looks;                      /* how often the loop has told of it while it waited for its turn */
     unsigned starved_times;
     uint64_t moved_bytes;               /* either way since conn_stalled() */
     uint64_t held_bytes;                /* that its client was told of */
@@ -380,13 +382,14 @@ share_of(const struct conn *conn, size_t want)
 }
 
 static void
-receive(struct conn *conn)
+receive_turn(struct conn *conn)
 {
     struct call_source *source = &conn->source;
     size_t want;
     ssize_t n;
 
     conn->unread = false;
+    conn->looks = 0;
     source_dirty(source);
     for (unsigned i = 0; i < TURN_READS; i++) {
         if (make_room(conn, &want) < 0) {
@@ -411,6 +414,15 @@ receive(struct conn *conn)
     }
 }
 
+/* A buffer that is not needed any more is warm for the next connection. */
+static void
+receive(struct conn *conn)
+{
+    receive_turn(conn);
+    if (conn->in != NULL && conn->in->refs == 1 && conn_held(conn) == 0)
+        drop_input(conn);
+}
+
 static void
 conn_ready(struct loop_fd *watch, int events)
 {
@@ -422,11 +434,13 @@ conn_ready(struct loop_fd *watch, int events)
     }
     if ((events & EV_READ) == 0)
         return;
-    if (conn->throttled || conn->source.is_ready) {      /* the socket has to wait, too */
+    if (conn->throttled || (conn->source.is_ready && ++conn->looks >= WAIT_LOOKS)) {     /* the socket has to wait, too */
         conn->reading = false;
         conn_watch(conn);
         return;
     }
+    if (conn->source.is_ready)
+        return;
     /* Who has sent half a call holds memory until the rest is here: he does not stand behind those that have yet to begin. */
     if ((conn->in != NULL || !source_has_waiting(&conn->source)) && source_turn_begins(&conn->source)) {
         receive(conn);
