@@ -153,10 +153,14 @@ become(uid_t uid, gid_t gid, uint32_t ngroups, const gid_t *groups)
 
     if (syscall(SYS_setgroups, (size_t)ngroups, groups) < 0)
         syscall(SYS_setgroups, (size_t)0, NULL);        /* rather none than those of the caller before */
-    if (gid != was_gid && !set_fsgid(gid))
-        set_fsgid(NOBODY);
-    if (uid != was_uid && !set_fsuid(uid))
-        set_fsuid(NOBODY);
+    if (gid != was_gid && !set_fsgid(gid)) {
+        gid = NOBODY;
+        set_fsgid(gid);
+    }
+    if (uid != was_uid && !set_fsuid(uid)) {
+        uid = NOBODY;
+        set_fsuid(uid);
+    }
     if ((was_uid == 0) != (uid == 0))
         set_capabilities(uid == 0);
     self.uid = uid;
