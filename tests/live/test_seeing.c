@@ -354,7 +354,9 @@ dissect(const char *path, const char *fields)
         print_message("tshark is not installed\n");
         skip();
     }
-    snprintf(command, sizeof(command), "tshark -r %s %s 2>/dev/null", path, fields);
+    /* Where the client's port is another protocol's by name, what the bytes look like counts. */
+    snprintf(command, sizeof(command), "tshark -o tcp.try_heuristic_first:TRUE -r %s %s 2>/dev/null",
+             path, fields);
     return popen(command, "r");
 }
 
