@@ -277,9 +277,8 @@ hand_over(struct server *server, int channel, char *error, size_t error_size)
     int err = freeze(server, &conns, error, error_size);
     long pid;
 
-    if (err == 0 && mount_list_save(server->mounts, server->state) < 0)
-        log_warn(&server->log, "the MOUNT list cannot be kept in %s", state_dir(server->state));
     if (err == 0) {
+        mount_keeper_save(server->mount_keeper);
         err = send_state(server, channel, &conns);
         if (err == -EPIPE)                               /* why the new one has gone it may have said */
             err = 0;

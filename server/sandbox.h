@@ -9,7 +9,8 @@
  *     directory that the server holds leads up and out. They keep the capabilities to act as another user.
  *   - those that look up names and groups read what name servers send. They keep CAP_DAC_READ_SEARCH alone, and may open
  *     files and sockets.
- *   - those that write down what clients have sent keep no capability and find no file by path: theirs is open.
+ *   - those that write down what clients have sent keep no capability and find no file by path: theirs, or the state
+ *     directory, is open.
  *   - those that do what the operator asks (the daemon's first thread, the control socket) may open directories by path and
  *     mount them privately (open_tree(2)).
  * None can run a program, trace a process, load code into the kernel, mount anything visible or make namespaces.

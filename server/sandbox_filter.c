@@ -61,9 +61,9 @@ static const char *const calls[] = {
     NULL
 };
 
-/* What shortens a file that is open. */
+/* What shortens a file that is open, and what puts a new one in the place of another. */
 static const char *const writes[] = {
-    "ftruncate", "ftruncate64",
+    "ftruncate", "ftruncate64", "fsync", "renameat", "renameat2", "unlinkat",
     NULL
 };
 

@@ -442,6 +442,17 @@ open_handover(struct server *server, const struct server_process *process)
     return err < 0 ? err : handover_new(server, process, &server->handover);
 }
 
+/* The list is a courtesy to showmount(8): what cannot be read keeps nobody from serving. */
+static void
+load_mounts(struct server *server)
+{
+    char error[ERROR_MAX];
+
+    if (mount_list_load(server->mounts, server->state, error, sizeof(error)) < 0)
+        log_warn(&server->log, "%s; it is left alone, and the MOUNT list is new and in memory only, until it is moved away",
+                 error);
+}
+
 /* From its end on nothing may fail: the other server does not serve any more. */
 static int
 take_over(struct server *server, struct takeover *from, struct handed_list *conns, char *error, size_t error_size)
@@ -450,7 +461,7 @@ take_over(struct server *server, struct takeover *from, struct handed_list *conn
 
     if (err < 0)
         return err;
-    mount_list_load(server->mounts, server->state);
+    load_mounts(server);
     return takeover_serve(from, error, error_size);
 }
 
@@ -507,8 +518,21 @@ start_state(struct server *server, const struct server_config *config, char *err
         return config->stateless ? server_explain(err, "the key of handles", error, error_size) : err;
     if (server->settings.deterministic != 0)
         state_seed_key(server->state, server->settings.deterministic);
-    err = mount_list_new(server->settings.mount_list, config->takeover == NULL ? server->state : NULL, &server->mounts);
-    return err < 0 ? server_explain(err, "the MOUNT list", error, error_size) : 0;
+    err = mount_list_new(server->settings.mount_list, &server->mounts);
+    if (err < 0)
+        return server_explain(err, "the MOUNT list", error, error_size);
+    if (config->takeover == NULL)
+        load_mounts(server);
+    return 0;
+}
+
+static int
+start_mount_keeper(struct server *server, const struct server_config *config, char *error, size_t error_size)
+{
+    int err = config->stateless ? 0 : mount_keeper_new(server->mounts, server->state, server->sandbox, &server->log,
+                                                       &server->mount_keeper);
+
+    return err < 0 ? server_explain(err, "the thread for the MOUNT list", error, error_size) : 0;
 }
 
 /* The threads that find out who calls. */
@@ -560,6 +584,8 @@ start(struct server *server, const struct server_config *config, char *error, si
         err = sandbox_new(server->settings.sandbox, &server->log, &server->sandbox, error, error_size);
     if (err == 0)
         err = start_observer(server, config, error, error_size);
+    if (err == 0)
+        err = start_mount_keeper(server, config, error, error_size);
     if (err == 0)
         err = start_lookups(server, config, error, error_size);
     if (err == 0)
@@ -727,8 +753,7 @@ server_free(struct server *server)
     pool_free(server->paths);
     rate_free(server->rate);
     drc_free(server->drc);
-    if (server->has_run && !restarted && mount_list_save(server->mounts, server->state) < 0)
-        log_warn(&server->log, "the MOUNT list cannot be kept in %s", state_dir(server->state));
+    mount_keeper_free(server->mount_keeper, server->has_run && !restarted);
     log_catch_up(&server->log, true);
     mount_list_free(server->mounts);
     exports_put(server->exports);

@@ -13,6 +13,7 @@
 #include "rpc/rpcbind.h"
 #include "server/control.h"
 #include "server/handover.h"
+#include "server/mount_keeper.h"
 #include "server/mount_list.h"
 #include "server/mount_watch.h"
 #include "server/observer.h"
@@ -48,6 +49,7 @@ struct server {
     struct log_meter log_meter;
     struct state *state;
     struct mount_list *mounts;
+    struct mount_keeper *mount_keeper;  /* NULL: there is no directory to keep it in */
     struct hosts *hosts;
     struct groups *groups;
     struct gss *gss;                    /* NULL: this build has no Kerberos */

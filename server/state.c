@@ -237,7 +237,7 @@ read_up_to(int fd, char *data, size_t size, size_t *len)
 int
 state_read_file(struct state *state, const char *name, size_t max, void **data, size_t *len)
 {
-    int fd = state->fd < 0 ? -1 : openat(state->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), err;
+    int fd = state->fd < 0 ? -1 : openat(state->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), err;
     struct stat st;
     char *bytes;
 
@@ -248,9 +248,12 @@ state_read_file(struct state *state, const char *name, size_t max, void **data, 
         close(fd);
         return err;
     }
-    if (!S_ISREG(st.st_mode) || st.st_size > (off_t)max) {
+    err = !S_ISREG(st.st_mode) ? -EINVAL
+          : st.st_uid != geteuid() || (st.st_mode & 022) != 0 ? -EPERM
+          : st.st_size > (off_t)max ? -EFBIG : 0;
+    if (err < 0) {
         close(fd);
-        return S_ISREG(st.st_mode) ? -EFBIG : -EINVAL;
+        return err;
     }
     bytes = malloc((size_t)st.st_size + 1);              /* it does not grow: state_write_file() puts another there */
     err = bytes == NULL ? -ENOMEM : read_up_to(fd, bytes, (size_t)st.st_size, len);

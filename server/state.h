@@ -50,7 +50,8 @@ int state_write_file(struct state *state, const char *name, const void *data, si
 
 /*
  * Read a file whole; *data is the caller's to free and has a NUL behind its len bytes. Returns 0, -ENOENT when there is
- * none, -EFBIG when it has more than max bytes, or another -errno.
+ * none, -EPERM when others than the server's user may write to it, -EINVAL when it is no plain file (-ELOOP: a symbolic
+ * link), -EFBIG when it has more than max bytes, or another -errno.
  */
 int state_read_file(struct state *state, const char *name, size_t max, void **data, size_t *len);
 

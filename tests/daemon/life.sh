@@ -70,6 +70,23 @@ case_sighup_reads_the_exports_again() {
     ! mounts "$scratch/one" || fail "/one can still be mounted"
 }
 
+# kept PATH: the list on disk has it.
+kept() { grep -qaF " $1" "$scratch/state/mounts" 2>/dev/null; }
+
+case_the_mount_list_of_some_seconds_ago_survives_sigkill() {
+    mkdir "$scratch/later"
+    start_server -e "$(shared)" -e "$scratch/later *(rw,insecure)" || fail "does not start"
+    mounts "$scratch/shared" || fail "no mount"
+    wait_for 60 kept "$scratch/shared" || fail "it is not saved"
+    mounts "$scratch/later" || fail "no second mount"
+    wait_for 60 kept "$scratch/later" || fail "the second one is not saved"
+    stop_server KILL
+    start_server -e "$(shared)" -e "$scratch/later *(rw,insecure)" || fail "does not start again"
+    [[ $(nfs dump "$mount_port") == "127.0.0.1 $scratch/shared"$'\n'"127.0.0.1 $scratch/later" ]] ||
+        fail "the list: $(nfs dump "$mount_port")"
+    ! logged "MOUNT list" || fail "$(<"$scratch/server.log")"
+}
+
 logged() { grep -q -e "$1" "$scratch/server.log"; }
 
 case_sighup_with_a_broken_file_changes_nothing() {

@@ -4,6 +4,7 @@
 usage: nfs.py null PORT [PROTO [PROGRAM VERSION]]
        nfs.py mnt PORT PATH                     prints the handle in hex
        nfs.py umnt PORT PATH
+       nfs.py dump PORT                         prints the MOUNT list, "HOST PATH" a line
        nfs.py lookup PORT HANDLE NAME           the same
        nfs.py create PORT HANDLE NAME           the same
        nfs.py mode PORT HANDLE                  GETATTR: prints the mode in octal
@@ -82,6 +83,12 @@ def umnt(port, path):
     Client(int(port), MOUNT).call(3, opaque(os.fsencode(path)))
 
 
+def dump(port):
+    results = Client(int(port), MOUNT).call(2)
+    while results.u32():
+        print(results.opaque().decode(), os.fsdecode(results.opaque()))
+
+
 def lookup(port, handle, name):
     print(Client(int(port)).nfs(3, handle_of(handle) + opaque(os.fsencode(name))).opaque().hex())
 
@@ -157,8 +164,8 @@ def load(port, handle):
 
 
 def main():
-    verbs = {"null": null, "mnt": mnt, "umnt": umnt, "lookup": lookup, "create": create, "mode": mode, "read": read,
-             "write": write, "list": list_, "load": load}
+    verbs = {"null": null, "mnt": mnt, "umnt": umnt, "dump": dump, "lookup": lookup, "create": create, "mode": mode,
+             "read": read, "write": write, "list": list_, "load": load}
     if len(sys.argv) < 3 or sys.argv[1] not in verbs:
         sys.exit(__doc__)
     try:

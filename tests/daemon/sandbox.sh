@@ -66,7 +66,7 @@ case_each_thread_keeps_what_it_needs_and_nothing_else() {
             expect "a thread of the operator" "$thread/status" "$operator"
         fi
     done
-    ((writers == 2)) || fail "$writers threads write the journal and the capture file"
+    ((writers == 3)) || fail "$writers threads write the journal, the capture file and the MOUNT list"
     ((workers >= 9 && lookups >= 2)) || fail "only $workers and $lookups threads have given something up"
 }
 

@@ -38,12 +38,29 @@ case_a_list_that_finds_no_room_leaves_the_old_one_whole() {
     before=$(sha256sum <"$scratch/state/mounts")
     start_server -e "$(shared)" || fail "does not start again"
     fill
+    nfs umnt "$mount_port" "$scratch/shared"
     stop_server TERM
     ((server_status == 0)) || fail "status $server_status"
     said "the MOUNT list cannot be kept" || fail "not said: $(<"$scratch/server.log")"
     [[ $(sha256sum <"$scratch/state/mounts") == "$before" ]] || fail "the list is another"
     rm "$scratch/state/filler"
     [[ $(ls -A "$scratch/state") == $'control.lock\nhandle-key\nmounts' ]] || fail "left behind: $(ls -A "$scratch/state")"
+}
+
+case_a_foreign_list_is_named_and_left_alone_until_it_is_moved_away() {
+    mkdir -m 700 "$scratch/state"
+    echo "192.0.2.1:/srv" >"$scratch/state/mounts"
+    start_server -e "$(shared)" || fail "does not start"
+    said "$scratch/state/mounts is no MOUNT list" || fail "not said: $(<"$scratch/server.log")"
+    nfs mnt "$mount_port" "$scratch/shared" >/dev/null || fail "no mount"
+    stop_server TERM
+    said "the MOUNT list cannot be kept: $scratch/state/mounts is no MOUNT list" || fail "not at the end either"
+    [[ $(<"$scratch/state/mounts") == "192.0.2.1:/srv" ]] || fail "it was written over"
+    start_server -e "$(shared)" || fail "does not start again"
+    mv "$scratch/state/mounts" "$scratch/elsewhere"
+    nfs mnt "$mount_port" "$scratch/shared" >/dev/null || fail "no mount the second time"
+    stop_server TERM
+    grep -qaF "$scratch/shared" "$scratch/state/mounts" || fail "no list after it was moved away"
 }
 
 case_a_read_only_disk_is_named() {
@@ -55,8 +72,9 @@ case_a_read_only_disk_is_named() {
 
 case_a_server_that_is_refused_leaves_the_others_files_alone() {
     local first before
-    mkdir -m 700 "$scratch/state"
-    printf '192.0.2.1 /one\0%s /two\0' 192.0.2.2 >"$scratch/state/mounts"
+    start_server -e "$(shared)" || fail "does not start"
+    nfs mnt "$mount_port" "$scratch/shared" >/dev/null
+    stop_server TERM
     start_server -e "$(shared)" || fail "the first does not start"
     first=$server_pid before=$(stat -c '%i %s' "$scratch/state"/{handle-key,mounts})
     start_server --set mount_list=1 -e "$(shared)" && { kill "$first"; fail "the second started"; }

@@ -385,7 +385,7 @@ rig_begin(void)
     if (!rig.ready)
         set_up_worker();
     make_stores();
-    if (drc_new(&drc, &rig.shared.drc) < 0 || mount_list_new(MOUNTS_MAX, NULL, &rig.shared.mounts) < 0)
+    if (drc_new(&drc, &rig.shared.drc) < 0 || mount_list_new(MOUNTS_MAX, &rig.shared.mounts) < 0)
         abort();
     rig.worker.view = export_view_new(rig.set);
     fill_exports();
