@@ -14,13 +14,16 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 from oncrpc import Unpacker, call_message, credential, opaque, send_record
 
-NFS, MOUNT = 100003, 100005
+NFS, MOUNT, NFSACL = 100003, 100005, 100227
 GETATTR, SETATTR, LOOKUP, READLINK, READ, WRITE, CREATE, MKDIR, SYMLINK, MKNOD, REMOVE, RMDIR, RENAME, LINK, READDIR, \
     COMMIT = 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 21
 STATUS = {0: "OK", 1: "PERM", 2: "NOENT", 5: "IO", 13: "ACCES", 17: "EXIST", 18: "XDEV", 20: "NOTDIR", 21: "ISDIR",
           22: "INVAL", 27: "FBIG", 28: "NOSPC", 30: "ROFS", 31: "MLINK", 63: "NAMETOOLONG", 66: "NOTEMPTY", 69: "DQUOT",
           70: "STALE", 10001: "BADHANDLE", 10004: "NOTSUPP", 10006: "SERVERFAULT", 10007: "BADTYPE", 10008: "JUKEBOX"}
 UNCHECKED, GUARDED, EXCLUSIVE = 0, 1, 2
+GETACL, SETACL = 1, 2                                   # of NFSACL
+ACCESS_ACL, DEFAULT_ACL = 1, 4
+OWNER, USER, OWNING_GROUP, MASK, OTHER, OF_DEFAULT = 0x01, 0x02, 0x04, 0x10, 0x20, 0x1000
 UNSTABLE, DATA_SYNC, FILE_SYNC = 0, 1, 2
 REGULAR, DIRECTORY, SYMLINK_TYPE, FIFO = 1, 2, 5, 7
 
@@ -179,6 +182,19 @@ class Client:
         assert reply.status == "OK", f"MNT {path}: {reply.status}"
         return reply.opaque()
 
+    def acl(self, handle, which):
+        """All entries of an access or a default ACL: (type, id, perm) each."""
+        reply = self.call(GETACL, opaque(handle) + struct.pack(">I", which), program=NFSACL)
+        if reply.status != "OK":
+            raise AssertionError(f"GETACL: {reply.status}")
+        reply.post_op()
+        reply.u32()
+        lists = []
+        for _ in range(2):
+            reply.u32()
+            lists.append([(reply.u32(), reply.u32(), reply.u32()) for _ in range(reply.u32())])
+        return lists[which == DEFAULT_ACL]
+
     def names(self, folder):
         """All names of a directory but "." and ".."."""
         cookie, verifier, names, end = 0, bytes(8), [], False
@@ -194,6 +210,17 @@ class Client:
                 cookie = reply.u64()
             end = reply.u32()
         return sorted(set(names) - {".", ".."})
+
+
+def acl_entries(entries):
+    """entries: (type, id, perm) each"""
+    return struct.pack(">II", len(entries), len(entries)) + b"".join(struct.pack(">3I", *entry) for entry in entries)
+
+
+def a_setacl(handle, access=None, default=None):
+    """SETACL of what is given."""
+    mask = (ACCESS_ACL if access else 0) | (DEFAULT_ACL if default else 0)
+    return opaque(handle) + struct.pack(">I", mask) + acl_entries(access or []) + acl_entries(default or [])
 
 
 def a_write(handle, offset, data, stable):
