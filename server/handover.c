@@ -17,6 +17,7 @@
 
 #include "server/channel.h"
 #include "server/control_commands.h"
+#include "server/notify.h"
 #include "server/server_private.h"
 #include "server/starter.h"
 #include "server/takeover.h"
@@ -373,6 +374,8 @@ handover_main(void *arg)
         log_error(log, "not restarted, this server goes on: %s", error);
     else
         log_info(log, "process %ld has taken over", pid);
+    if (err == 0 && notify_follower((pid_t)pid, error, sizeof(error)) < 0)
+        log_warn(log, "%s", error);
     answer(handover, err < 0 ? control_refusal(error) : control_restarted(pid));
     atomic_store(&handover->done, err == 0);
     if (err < 0)

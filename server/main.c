@@ -23,6 +23,7 @@
 #include "server/ephemeral.h"
 #include "server/exports.h"
 #include "server/log.h"
+#include "server/notify.h"
 #include "server/options.h"
 #include "server/parent.h"
 #include "server/reach.h"
@@ -172,14 +173,33 @@ announce(const struct options *options, struct server *server, char *error, size
     return err;
 }
 
+/* Whoever does not listen keeps nobody from serving. */
+static void
+tell_manager(int (*tell)(char *error, size_t error_size), const struct log *log)
+{
+    char error[ERROR_MAX];
+
+    if (tell(error, sizeof(error)) < 0)
+        log_warn(log, "%s", error);
+}
+
 /* What comes of a reload is in the server's log. */
+static void
+reload(struct server *server, const struct log *log)
+{
+    char error[ERROR_MAX];
+
+    tell_manager(notify_reloading, log);
+    server_reload_exports(server, error, sizeof(error));
+    tell_manager(notify_ready, log);
+}
+
 static void
 wait_for_end(struct server *server, const struct events *events, const struct log *log)
 {
     struct pollfd ready[] = { { .fd = events->signals, .events = POLLIN }, { .fd = events->parent, .events = POLLIN },
                               { .fd = server_restarted_event(server), .events = POLLIN } };
     struct signalfd_siginfo signal;
-    char error[ERROR_MAX];
 
     for (;;) {
         if (poll(ready, 3, -1) < 0)
@@ -194,7 +214,7 @@ wait_for_end(struct server *server, const struct events *events, const struct lo
             continue;
         if (signal.ssi_signo != SIGHUP)
             return;
-        server_reload_exports(server, error, sizeof(error));
+        reload(server, log);
     }
 }
 
@@ -234,6 +254,7 @@ run_server(struct run *run, char *error, size_t error_size)
                                     .addresses = options->addresses, .naddresses = options->naddresses,
                                     .log = *run->log, .process = &process, .takeover = run->takeover, .control = true,
                                     .faults = options->faults };
+    const bool follows = run->takeover != NULL;
     struct server *server;
     int err;
 
@@ -247,9 +268,13 @@ run_server(struct run *run, char *error, size_t error_size)
     err = announce(options, server, error, error_size);
     if (err == 0 && run->daemon >= 0 && (err = daemon_ready(run->daemon)) < 0)
         snprintf(error, error_size, "cannot go to the background: %s", strerror(-err));
+    if (err == 0 && !follows)                            /* else the other process tells that this one is the service */
+        tell_manager(notify_ready, &config.log);
     if (err == 0)
         wait_for_end(server, &run->events, &config.log);
     run->owns_state = !server_end_restart(server);
+    if (run->owns_state)
+        tell_manager(notify_stopping, &config.log);
     if (!options->ephemeral)                             /* that would leave its directory behind */
         sigprocmask(SIG_UNBLOCK, &run->events.set, NULL);   /* whoever does not want to wait any longer signals again */
     server_free(server);

@@ -7,6 +7,7 @@ usage: restart.py load PORT HANDLE STOP          work until the file STOP exists
        restart.py unread PORT HANDLE CTL...      replies that are not taken before
        restart.py pretend STEP                   be a new server that ends after offer, ready or state (server/channel.h)
        restart.py kill PID PROGRAM...            be a new server, but kill the old one once it has made its offer
+       restart.py manage SOCKET FILE             be a service manager: write down who says what (sd_notify(3)), "PID TEXT" a line
 
 CTL... is a command that restarts the server. The exit status is 1 when a client has seen anything of it.
 
@@ -295,12 +296,26 @@ def kill(pid, *program):
     os.execv(program[0], program)
 
 
+def manage(name, file):
+    """What is @ first is an abstract socket."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    listener.bind(name.replace("@", "\0", 1) if name.startswith("@") else name)
+    with open(file, "w", encoding="ascii") as out:
+        while True:
+            text, control, _, _ = listener.recvmsg(4096, socket.CMSG_SPACE(12))
+            pid = struct.unpack("3i", control[0][2])[0]
+            print(pid, text.decode("ascii").replace("\n", " "), file=out, flush=True)
+
+
 def main():
     verbs = {"load": load, "replay": replay, "halves": halves, "unread": unread}
     if sys.argv[1:2] == ["pretend"]:
         pretend(sys.argv[2])
     if sys.argv[1:2] == ["kill"]:
         kill(*sys.argv[2:])
+    if sys.argv[1:2] == ["manage"]:
+        manage(*sys.argv[2:])
     if len(sys.argv) < 5 or sys.argv[1] not in verbs:
         sys.exit(__doc__)
     try:

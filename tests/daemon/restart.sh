@@ -297,6 +297,39 @@ case_the_new_server_is_in_the_sandbox_too() {
         fail "not confined: $(grep -E 'NoNewPrivs|Seccomp' "/proc/$pid/status")"
 }
 
+# managed SOCKET: what a service manager there is told from the start, over a reload and a restart, to the end.
+managed() {
+    local told=$scratch/told reloading
+    python3 "$daemon_tests/restart.py" manage "$1" "$told" & manager=$!
+    wait_for 10 test -e "$told" || fail "no service manager"
+    NOTIFY_SOCKET=$1 start
+    wait_for 10 grep -qx "$first_pid READY=1" "$told" || fail "not ready: $(<"$told")"
+    kill -HUP "$first_pid"
+    reloading="$first_pid RELOADING=1 MONOTONIC_USEC=[0-9]*"
+    wait_for 10 tells 3 || fail "no end of the reload: $(<"$told")"
+    restart
+    wait_for 10 tells 4 || fail "nothing of the restart: $(<"$told")"
+    first=$pid
+    restart
+    kill -TERM "$pid"
+    wait_for 10 not_running "$pid" || fail "it does not end"
+    wait_for 10 tells 6 || fail "nothing of the end: $(<"$told")"
+    paste -sd, "$told" | grep -qx "$first_pid READY=1,$reloading,$first_pid READY=1,$first_pid MAINPID=$first,$(:
+        )$first MAINPID=$pid,$pid STOPPING=1" || fail "$(<"$told")"
+    kill "$manager"
+}
+tells() { (($(wc -l <"$scratch/told") >= $1)); }
+
+case_the_service_manager_knows_which_process_is_the_service() { managed "$scratch/notify"; }
+case_a_service_manager_with_an_abstract_socket_does_too() { managed "@$scratch/notify"; }
+
+case_a_service_manager_that_is_not_there_keeps_nobody_from_serving() {
+    NOTIFY_SOCKET=$scratch/nowhere start
+    [[ $(log) == *"NOTIFY_SOCKET $scratch/nowhere: No such file"* ]] || fail "not said: $(log)"
+    restart
+    serves || fail "not after the restart"
+}
+
 case_a_server_in_the_background_is_restarted() {
     mkdir -p "$scratch/shared"
     "$RINGNFSD" -p 0 -a 127.0.0.1 --rpcbind off --set state_dir="$scratch/state" --print-ports \
