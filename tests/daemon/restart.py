@@ -7,6 +7,9 @@ usage: restart.py load PORT HANDLE STOP          work until the file STOP exists
        restart.py unread PORT HANDLE CTL...      replies that are not taken before
        restart.py pretend STEP                   be a new server that ends after offer, ready or state (server/channel.h)
        restart.py kill PID PROGRAM...            be a new server, but kill the old one once it has made its offer
+       restart.py between WHAT PROGRAM...        be between the old server and a new one, and change WHAT: "offer" or "state" is
+                                                 of another version, or the process of that number is killed once its
+                                                 state has been sent
        restart.py manage SOCKET FILE             be a service manager: write down who says what (sd_notify(3)), "PID TEXT" a line
 
 CTL... is a command that restarts the server. The exit status is 1 when a client has seen anything of it.
@@ -296,6 +299,38 @@ def kill(pid, *program):
     os.execv(program[0], program)
 
 
+def another_version(document):
+    """The same document (server/channel.c), but for its version."""
+    data = bytearray(os.pread(document, os.fstat(document).st_size, 0))
+    struct.pack_into(">I", data, 8, struct.unpack_from(">I", data, 8)[0] + 1)
+    changed = os.memfd_create("document")
+    os.write(changed, data)
+    return changed
+
+
+def between(what, *program):
+    old = socket.socket(fileno=CHANNEL)
+    new, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork() == 0:
+        os.dup2(theirs.fileno(), CHANNEL)
+        os.execv(program[0], program)
+    theirs.close()
+    while True:
+        source = select.select([old, new], [], [])[0][0]
+        message, descriptors, _, _ = socket.recv_fds(source, 4096, 253)
+        if not message:
+            sys.exit()
+        if message[:1] == what[:1].encode():             # the letter of its kind
+            descriptors[0] = another_version(descriptors[0])
+        if message[:1] == b"s" and what.isdigit():
+            os.kill(int(what), signal.SIGKILL)
+        socket.send_fds(new if source is old else old, [message], descriptors)
+        if message[:1] == b"s" and what.isdigit():
+            sys.exit()
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
 def manage(name, file):
     """What is @ first is an abstract socket."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -314,6 +349,8 @@ def main():
         pretend(sys.argv[2])
     if sys.argv[1:2] == ["kill"]:
         kill(*sys.argv[2:])
+    if sys.argv[1:2] == ["between"]:
+        between(*sys.argv[2:])
     if sys.argv[1:2] == ["manage"]:
         manage(*sys.argv[2:])
     if len(sys.argv) < 5 or sys.argv[1] not in verbs:

@@ -229,6 +229,37 @@ case_an_old_server_that_is_killed_midway_is_followed_all_the_same() {
     [[ $(ctl status) == *"pid $(server_now)"* ]] || fail "$(ctl status)"
 }
 
+# The sockets, the connections and the replay cache are the new server's by then, and only it has them.
+case_an_old_server_that_is_killed_with_its_state_sent_is_followed_and_clients_see_nothing() {
+    start_own
+    replace_program "python3 $daemon_tests/restart.py between $server_pid $real \"\$@\""
+    die() { ! ctl restart >/dev/null 2>&1 && wait_for 10 not_running "$server_pid"; }
+    under_load 1 die
+    [[ $(log) != *"has died while it was handing over"* ]] || fail "its state was not taken: $(log)"
+    wait_for 10 followed || fail "no control socket: $(log)"
+    serves || fail "nobody serves: $(log)"
+    restart                                              # of $real, which it has been started as
+    serves || fail "not after another restart"
+}
+followed() { [[ $(ctl status 2>/dev/null) == *"pid $(server_now)"* ]] && [[ $(server_now) != "$server_pid" ]]; }
+
+case_what_another_version_offers_or_hands_over_is_refused_and_the_old_server_goes_on() {
+    local what
+    start_own
+    for what in offer state; do
+        replace_program "python3 $daemon_tests/restart.py between $what $real \"\$@\""
+        rm -f "$scratch/stop"
+        refused() { ! ctl restart >"$scratch/out" 2>&1 && running "$first_pid"; }
+        under_load 2 refused
+        grep -q "is of another version of ringnfs: stop the old server and start the new one" "$scratch/out" ||
+            fail "$what: $(<"$scratch/out")"
+        goes_on "another version"
+    done
+    mv "$real" "$scratch/ringnfsd"
+    restart
+    serves || fail "not with the right version"
+}
+
 case_sigterm_ends_the_new_server_as_any_other() {
     start
     restart
