@@ -294,6 +294,7 @@ find_connection(struct capture *capture, struct recorder_bytes *out, uint64_t ns
         return found;
     *found = *wanted;
     found->known = true;
+    found->client.next = found->server.next = (uint32_t)(ns / 4000);    /* RFC 9293 3.4.1: another one each time */
     put_segment(out, ns, found, &found->client, &found->server, FLAG_SYN, NULL, 0);
     put_segment(out, ns, found, &found->server, &found->client, FLAG_SYN | FLAG_ACK, NULL, 0);
     put_segment(out, ns, found, &found->client, &found->server, FLAG_ACK, NULL, 0);

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CHANNEL_VERSION 1               /* of the messages and of what is in the documents */
+#define CHANNEL_VERSION 2               /* of the messages, of what is in the documents, of journal and capture file */
 #define CHANNEL_TEXT_MAX 1024           /* bytes of a message's text */
 #define CHANNEL_FDS_MAX 200             /* descriptors of a message; the kernel's own bound is 253 */
 

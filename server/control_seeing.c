@@ -37,15 +37,19 @@ control_journal_open(struct server *server, const char *const *texts, json_t **r
                  log_quote(shown, sizeof(shown), data, strlen(data)));
         return -EINVAL;
     }
-    err = observer_journal_open(server_observer(server), texts[0], whole, error, error_size);
+    err = server_may_change_observer(server, error, error_size);
+    if (err == 0)
+        err = observer_journal_open(server_observer(server), texts[0], whole, error, error_size);
     return err < 0 ? err : pack_nothing(result);
 }
 
 int
 control_capture_open(struct server *server, const char *const *texts, json_t **result, char *error, size_t error_size)
 {
-    int err = observer_capture_open(server_observer(server), texts[0], error, error_size);
+    int err = server_may_change_observer(server, error, error_size);
 
+    if (err == 0)
+        err = observer_capture_open(server_observer(server), texts[0], error, error_size);
     return err < 0 ? err : pack_nothing(result);
 }
 
@@ -53,16 +57,22 @@ int
 control_journal_close(struct server *server, const char *const *texts, json_t **result, char *error, size_t error_size)
 {
     uint64_t lost = 0;
+    int err = server_may_change_observer(server, error, error_size);
 
     (void)texts;
-    return pack_lost(observer_journal_close(server_observer(server), &lost, error, error_size), lost, result);
+    if (err == 0)
+        err = observer_journal_close(server_observer(server), &lost, error, error_size);
+    return pack_lost(err, lost, result);
 }
 
 int
 control_capture_close(struct server *server, const char *const *texts, json_t **result, char *error, size_t error_size)
 {
     uint64_t lost = 0;
+    int err = server_may_change_observer(server, error, error_size);
 
     (void)texts;
-    return pack_lost(observer_capture_close(server_observer(server), &lost, error, error_size), lost, result);
+    if (err == 0)
+        err = observer_capture_close(server_observer(server), &lost, error, error_size);
+    return pack_lost(err, lost, result);
 }

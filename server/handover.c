@@ -25,6 +25,7 @@
 #define READY_MS 60000                  /* for the new server to open its exports and build itself */
 #define SERVING_MS 20000                /* for it to take in what it is given, and then to go on to its control socket */
 #define DRAIN_LEAST_MS 1000             /* for calls under way, be drain_timeout as short as it may */
+#define FILES_MS 5000                   /* for the journal and the capture file to take the calls that are over */
 #define ANSWER_S 5                      /* for whoever has asked to take the answer */
 #define ERROR_MAX SERVER_ERROR_MAX
 
@@ -82,14 +83,18 @@ pack_strings(const struct string_list *strings)
 static json_t *
 pack_offer(struct server *server, const struct handover *handover, size_t nsockets)
 {
+    struct observer_files files;
     json_t *offer;
 
+    observer_files(server->observer, &files);
     pthread_mutex_lock(&server->lock);
-    offer = json_pack("{s:i, s:s, s:i, s:i, s:b, s:b, s:i, s:o, s:o}", "pid", (int)getpid(),
+    offer = json_pack("{s:i, s:s, s:i, s:i, s:b, s:b, s:i, s:o, s:o, s:s, s:s, s:b}", "pid", (int)getpid(),
                       "state_dir", state_dir(server->state), "nfs_port", server->ports.nfs,
                       "mount_port", server->ports.mount, "registered", server->registered,
                       "parent", handover->parent >= 0, "sockets", (int)nsockets,
-                      "added", pack_strings(&server->source.added), "removed", pack_strings(&server->source.removed));
+                      "added", pack_strings(&server->source.added), "removed", pack_strings(&server->source.removed),
+                      "journal", files.journal.file != NULL ? files.journal.file : "",
+                      "capture", files.capture.file != NULL ? files.capture.file : "", "whole_data", files.whole_data);
     pthread_mutex_unlock(&server->lock);
     return offer;
 }
@@ -111,7 +116,8 @@ send_offer(struct handover *handover, int channel)
 {
     struct server *server = handover->server;
     size_t nsockets = server->handed_sockets.count, used = 0;
-    int *fds = calloc(nsockets + 4, sizeof(*fds)), err;
+    int *fds = calloc(nsockets + 6, sizeof(*fds)), err;
+    struct observer_files files;
 
     if (fds == NULL)
         return -ENOMEM;
@@ -121,6 +127,11 @@ send_offer(struct handover *handover, int channel)
         used += 2;
         if (handover->parent >= 0)
             fds[used++] = handover->parent;
+        observer_files(server->observer, &files);
+        if (files.journal.fd >= 0)
+            fds[used++] = files.journal.fd;
+        if (files.capture.fd >= 0)
+            fds[used++] = files.capture.fd;
         memcpy(fds + used, server->handed_sockets.fds, nsockets * sizeof(*fds));
         err = channel_send_many(channel, CHANNEL_OFFER, "", fds, used + nsockets);
         close(fds[0]);
@@ -275,9 +286,13 @@ static int
 hand_over(struct server *server, int channel, char *error, size_t error_size)
 {
     struct handed_list conns = { 0 };
-    int err = freeze(server, &conns, error, error_size);
     long pid;
+    int err;
 
+    mount_keeper_save(server->mount_keeper);             /* most of what there is, while calls are still answered */
+    err = freeze(server, &conns, error, error_size);
+    if (err == 0)
+        err = observer_drain(server->observer, FILES_MS, error, error_size);
     if (err == 0) {
         mount_keeper_save(server->mount_keeper);
         err = send_state(server, channel, &conns);
@@ -385,10 +400,7 @@ handover_main(void *arg)
     return NULL;
 }
 
-/*
- * What is in memory alone would be lost; a new server would empty the file that this one writes calls to; and one that is
- * paused answers no calls.
- */
+/* What is in memory alone would be lost; and a server that is paused answers no calls. */
 static int
 check_server(struct server *server, char *error, size_t error_size)
 {
@@ -401,10 +413,6 @@ check_server(struct server *server, char *error, size_t error_size)
         err = -EOPNOTSUPP;
     }
     pthread_mutex_unlock(&server->lock);
-    if (err == 0 && observer_is_writing(server->observer)) {
-        snprintf(error, error_size, "a journal or a capture file is open: close it first");
-        err = -EOPNOTSUPP;
-    }
     for (size_t i = 0; i < set->total && err == 0; i++) {
         if (!set->list[i].memory)
             continue;

@@ -3,7 +3,8 @@
  *
  * The order of things (channel.h has the messages):
  *   1. The starter runs the program anew. The new server reads its settings and exports, gets an offer (the listening
- *      sockets, the control socket, exports that were added and removed), and builds all of itself. The old one serves.
+ *      sockets, the control socket, journal and capture file, exports that were added and removed), and builds all of
+ *      itself. The old one serves.
  *   2. When the new one is ready, the old one reads no more calls, answers those under way, and sends what it knows: the
  *      replay cache, the connections, and bytes of theirs on either side of a call.
  *   3. The new one says that it serves, and does. The old one ends without a word to anybody.

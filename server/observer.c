@@ -25,6 +25,7 @@ struct observer {
     pthread_mutex_t lock;               /* for the rest */
     struct seen_names *names;
     struct recorder *journal, *capture; /* NULL: not open */
+    bool whole_data;                    /* the journal has it */
     struct recent *recent;              /* NULL: no calls are kept */
 };
 
@@ -157,15 +158,17 @@ observer_learn_exports(struct observer *observer, const struct fh_key *key, cons
     pthread_mutex_unlock(&observer->lock);
 }
 
-/* Put a file that was opened into its place. */
+/* Put a file that was opened into its place. *fd: another process's, to go on in, which becomes -1; NULL: there is none. */
 static int
 add_file(struct observer *observer, struct recorder **place, const struct recorder_format *format, void *context,
-         const char *file, char *error, size_t error_size)
+         const char *file, int *fd, char *error, size_t error_size)
 {
     const struct recorder_config config = {
         .format = format,
         .context = context,
         .file = file,
+        .follows = fd != NULL,
+        .fd = fd != NULL ? *fd : -1,
         .queue_bytes = observer->config.queue_bytes,
         .log = observer->config.log,
         .sandbox = observer->config.sandbox,
@@ -177,6 +180,8 @@ add_file(struct observer *observer, struct recorder **place, const struct record
         snprintf(error, error_size, "%s: out of memory", format->name);
         return -ENOMEM;
     }
+    if (fd != NULL)
+        *fd = -1;
     err = recorder_new(&config, &recorder, error, error_size);
     if (err < 0)
         return err;
@@ -218,7 +223,8 @@ observer_journal_open(struct observer *observer, const char *file, bool whole_da
 {
     if (observer->journal != NULL)
         return refuse_second("journal", error, error_size);
-    return add_file(observer, &observer->journal, &journal_format, journal_new(whole_data), file, error, error_size);
+    observer->whole_data = whole_data;
+    return add_file(observer, &observer->journal, &journal_format, journal_new(whole_data), file, NULL, error, error_size);
 }
 
 int
@@ -226,18 +232,48 @@ observer_capture_open(struct observer *observer, const char *file, char *error, 
 {
     if (observer->capture != NULL)
         return refuse_second("capture file", error, error_size);
-    return add_file(observer, &observer->capture, &capture_format, capture_new(), file, error, error_size);
+    return add_file(observer, &observer->capture, &capture_format, capture_new(), file, NULL, error, error_size);
 }
 
-bool
-observer_is_writing(struct observer *observer)
+static struct observer_file
+file_of(const struct recorder *recorder)
 {
-    bool writing;
+    if (recorder == NULL)
+        return (struct observer_file){ -1, NULL };
+    return (struct observer_file){ recorder_fd(recorder), recorder_file(recorder) };
+}
 
+void
+observer_files(struct observer *observer, struct observer_files *files)
+{
     pthread_mutex_lock(&observer->lock);
-    writing = observer->journal != NULL || observer->capture != NULL;
+    files->journal = file_of(observer->journal);
+    files->capture = file_of(observer->capture);
+    files->whole_data = observer->whole_data;
     pthread_mutex_unlock(&observer->lock);
-    return writing;
+}
+
+int
+observer_drain(struct observer *observer, uint64_t timeout_ms, char *error, size_t error_size)
+{
+    int err = observer->journal != NULL ? recorder_drain(observer->journal, timeout_ms, error, error_size) : 0;
+
+    return err == 0 && observer->capture != NULL ? recorder_drain(observer->capture, timeout_ms, error, error_size) : err;
+}
+
+int
+observer_follow(struct observer *observer, struct observer_files *files, char *error, size_t error_size)
+{
+    int err = 0;
+
+    observer->whole_data = files->whole_data;
+    if (files->journal.fd >= 0)
+        err = add_file(observer, &observer->journal, &journal_format, journal_new(files->whole_data), files->journal.file,
+                       &files->journal.fd, error, error_size);
+    if (err == 0 && files->capture.fd >= 0)
+        err = add_file(observer, &observer->capture, &capture_format, capture_new(), files->capture.file,
+                       &files->capture.fd, error, error_size);
+    return err;
 }
 
 int

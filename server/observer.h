@@ -45,8 +45,26 @@ int observer_capture_open(struct observer *observer, const char *file, char *err
 int observer_journal_close(struct observer *observer, uint64_t *lost, char *error, size_t error_size);
 int observer_capture_close(struct observer *observer, uint64_t *lost, char *error, size_t error_size);
 
-/* Whether a journal or a capture file is open. */
-bool observer_is_writing(struct observer *observer);
+/* The files that are open, for a process that follows. */
+struct observer_files {
+    struct observer_file {
+        int fd;                         /* -1: none */
+        const char *file;
+    } journal, capture;
+    bool whole_data;                    /* the journal has it */
+};
+
+/* What is open, and stays the observer's. Nothing may be opened or closed as long as that is used. */
+void observer_files(struct observer *observer, struct observer_files *files);
+
+/* Write all calls that are over; none may be under way. Returns 0 or -errno with error. */
+int observer_drain(struct observer *observer, uint64_t timeout_ms, char *error, size_t error_size);
+
+/*
+ * Go on in files that another process has opened and drained, and writes to no more once there are calls here. Descriptors
+ * that are used become -1. Returns 0 or -errno with error.
+ */
+int observer_follow(struct observer *observer, struct observer_files *files, char *error, size_t error_size);
 
 int observer_keep(struct observer *observer, size_t most, char *error, size_t error_size);
 void observer_forget(struct observer *observer);

@@ -40,6 +40,7 @@ struct recorder {
     char *file;
     int fd;
     off_t good;                         /* bytes of the file that are whole */
+    bool follows;                       /* what another process has written is not counted yet */
     bool failing;                       /* the disk does not take anything; told once */
     uint64_t unwritten;                 /* calls that it has not taken, and the file has not been told of */
     uint64_t unwritten_ever;
@@ -49,11 +50,12 @@ struct recorder {
     uint64_t told_in_out;               /* and those that it tells are lost */
 
     pthread_mutex_t lock;               /* for the rest */
-    pthread_cond_t wake;
+    pthread_cond_t wake, drained;
     uint8_t *ring;
     size_t size, head, used;            /* head: where the next record goes */
     uint64_t lost, lost_ever;
-    bool waits, ends;
+    bool waits, drains, ends;
+    bool drained_all;                   /* the disk has taken it, the last time that somebody waited for that */
 };
 
 uint8_t *
@@ -233,16 +235,35 @@ write_all(int fd, const uint8_t *data, size_t len, off_t at)
     return 0;
 }
 
+/* Where calls go: behind what the other process has written. */
+static int
+find_end(struct recorder *recorder)
+{
+    struct stat st;
+
+    if (!recorder->follows)
+        return 0;
+    if (fstat(recorder->fd, &st) < 0)
+        return -errno;
+    recorder->good = st.st_size;
+    recorder->follows = false;
+    return 0;
+}
+
 /* What is not taken as a whole is not in the file at all: half a line would spoil the next one. */
 static void
 flush(struct recorder *recorder)
 {
     struct recorder_bytes *out = &recorder->out;
-    int err = out->err != 0 ? out->err : write_all(recorder->fd, out->data, out->len, recorder->good);
+    int err = out->err;
 
+    if (err == 0 && out->len > 0)
+        err = find_end(recorder);
+    if (err == 0)
+        err = write_all(recorder->fd, out->data, out->len, recorder->good);
     if (err == 0) {
         recorder->good += (off_t)out->len;
-        recorder->failing = false;
+        recorder->failing = recorder->failing && out->len == 0;
     } else {
         if (!recorder->failing)
             log_warn(recorder->log, "the %s %s: %s; calls are lost there", recorder->format->name, recorder->file,
@@ -250,7 +271,7 @@ flush(struct recorder *recorder)
         recorder->failing = true;
         recorder->unwritten += recorder->calls_in_out + recorder->told_in_out;
         recorder->unwritten_ever += recorder->calls_in_out;
-        if (ftruncate(recorder->fd, recorder->good) < 0)
+        if (!recorder->follows && ftruncate(recorder->fd, recorder->good) < 0)
             recorder->failing = true;   /* then what comes next lies over it */
     }
     out->len = 0;
@@ -274,6 +295,34 @@ write_record(struct recorder *recorder, struct record *record)
         flush(recorder);
 }
 
+/* Write all that there is to be told; the queue is empty. */
+static void
+catch_up(struct recorder *recorder, uint64_t lost)
+{
+    recorder->unwritten += lost;
+    if (recorder->unwritten > 0) {
+        recorder->format->lost(recorder->context, &recorder->out, recorder->unwritten);
+        recorder->told_in_out += recorder->unwritten;
+        recorder->unwritten = 0;
+    }
+    flush(recorder);
+}
+
+/* Somebody waits until nothing is left to be written; with the lock. */
+static void
+drain(struct recorder *recorder)
+{
+    uint64_t lost = recorder->lost;
+
+    recorder->lost = 0;
+    pthread_mutex_unlock(&recorder->lock);
+    catch_up(recorder, lost);
+    pthread_mutex_lock(&recorder->lock);
+    recorder->drains = recorder->used > 0 || recorder->lost > 0;
+    recorder->drained_all = !recorder->failing;
+    pthread_cond_broadcast(&recorder->drained);
+}
+
 /* The oldest record; NULL: there is none, and there will be none. With the lock. */
 static struct record *
 next_record(struct recorder *recorder)
@@ -282,11 +331,15 @@ next_record(struct recorder *recorder)
     struct record *record;
 
     while (recorder->used == 0 && !recorder->ends) {
+        if (recorder->drains) {
+            drain(recorder);
+            continue;
+        }
         pthread_mutex_unlock(&recorder->lock);
         flush(recorder);
         pthread_mutex_lock(&recorder->lock);
         recorder->waits = true;
-        if (recorder->used == 0 && !recorder->ends)
+        if (recorder->used == 0 && !recorder->ends && !recorder->drains)
             pthread_cond_wait(&recorder->wake, &recorder->lock);
         recorder->waits = false;
     }
@@ -309,7 +362,8 @@ run(void *arg)
 
     if (sandbox_enter(recorder->sandbox, SANDBOX_WRITER) < 0)
         abort();                        /* sandbox_new() has tried it */
-    recorder->format->begin(recorder->context, &recorder->out);
+    if (!recorder->follows)
+        recorder->format->begin(recorder->context, &recorder->out);
     pthread_mutex_lock(&recorder->lock);
     while ((record = next_record(recorder)) != NULL) {
         pthread_mutex_unlock(&recorder->lock);
@@ -317,11 +371,8 @@ run(void *arg)
         pthread_mutex_lock(&recorder->lock);
         recorder->used -= record->bytes;
     }
-    recorder->unwritten += recorder->lost;
     pthread_mutex_unlock(&recorder->lock);
-    if (recorder->unwritten > 0)
-        recorder->format->lost(recorder->context, &recorder->out, recorder->unwritten);
-    flush(recorder);
+    catch_up(recorder, recorder->lost);                  /* nobody puts anything in any more */
     return NULL;
 }
 
@@ -340,6 +391,8 @@ open_file(struct recorder *recorder, char *error, size_t error_size)
 {
     struct stat st;
 
+    if (recorder->follows)
+        return 0;
     recorder->fd = open(recorder->file, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
     if (recorder->fd < 0)
         return fail(recorder, -errno, NULL, error, error_size);
@@ -356,6 +409,7 @@ discard(struct recorder *recorder)
     recorder->format->free(recorder->context);
     pthread_mutex_destroy(&recorder->lock);
     pthread_cond_destroy(&recorder->wake);
+    pthread_cond_destroy(&recorder->drained);
     free(recorder->out.data);
     free(recorder->ring);
     free(recorder->file);
@@ -375,6 +429,19 @@ start_thread(struct recorder *recorder)
     return err;
 }
 
+static void
+init_locks(struct recorder *recorder)
+{
+    pthread_condattr_t monotonic;
+
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&recorder->lock, NULL);
+    pthread_cond_init(&recorder->wake, NULL);
+    pthread_cond_init(&recorder->drained, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
 int
 recorder_new(const struct recorder_config *config, struct recorder **out, char *error, size_t error_size)
 {
@@ -382,6 +449,8 @@ recorder_new(const struct recorder_config *config, struct recorder **out, char *
     int err;
 
     if (recorder == NULL) {
+        if (config->follows)
+            close(config->fd);
         config->format->free(config->context);
         snprintf(error, error_size, "%s: out of memory", config->format->name);
         return -ENOMEM;
@@ -390,10 +459,10 @@ recorder_new(const struct recorder_config *config, struct recorder **out, char *
     recorder->context = config->context;
     recorder->log = config->log;
     recorder->sandbox = config->sandbox;
-    recorder->fd = -1;
+    recorder->follows = config->follows;
+    recorder->fd = config->follows ? config->fd : -1;
     recorder->size = roundup(config->queue_bytes, ALIGN);
-    pthread_mutex_init(&recorder->lock, NULL);
-    pthread_cond_init(&recorder->wake, NULL);
+    init_locks(recorder);
     recorder->file = strdup(config->file);
     recorder->ring = malloc(recorder->size);
     if (recorder->file == NULL || recorder->ring == NULL) {
@@ -409,6 +478,40 @@ recorder_new(const struct recorder_config *config, struct recorder **out, char *
     else
         *out = recorder;
     return err;
+}
+
+int
+recorder_drain(struct recorder *recorder, uint64_t timeout_ms, char *error, size_t error_size)
+{
+    struct timespec until;
+    bool all;
+    int err = 0;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(timeout_ms / 1000);
+    pthread_mutex_lock(&recorder->lock);
+    recorder->drains = true;
+    pthread_cond_signal(&recorder->wake);
+    while (recorder->drains && err == 0)
+        err = -pthread_cond_timedwait(&recorder->drained, &recorder->lock, &until);
+    all = recorder->drained_all;
+    recorder->drains = false;
+    pthread_mutex_unlock(&recorder->lock);
+    if (err < 0)
+        return fail(recorder, err, NULL, error, error_size);
+    return all ? 0 : fail(recorder, -EIO, "its disk takes no calls; close it first", error, error_size);
+}
+
+int
+recorder_fd(const struct recorder *recorder)
+{
+    return recorder->fd;
+}
+
+const char *
+recorder_file(const struct recorder *recorder)
+{
+    return recorder->file;
 }
 
 uint64_t

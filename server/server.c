@@ -401,15 +401,18 @@ start_observer(struct server *server, const struct server_config *server_config,
         .sandbox = server->sandbox,
         .tap = &server->shared.transport.tap,
     };
+    struct observer_files *files = server_config->takeover != NULL ? &server_config->takeover->files : NULL;
     int err = observer_new(&config, &server->observer);
 
     if (err < 0)
         return server_explain(err, "looking on", error, error_size);
     observer_learn_exports(server->observer, state_key(server->state), server->exports);
-    if (settings->journal != NULL)
+    if (files != NULL)
+        err = observer_follow(server->observer, files, error, error_size);
+    if (err == 0 && settings->journal != NULL && (files == NULL || files->journal.file == NULL))
         err = observer_journal_open(server->observer, settings->journal, settings->journal_data == SETTING_JOURNAL_WHOLE,
                                     error, error_size);
-    if (err == 0 && settings->capture != NULL)
+    if (err == 0 && settings->capture != NULL && (files == NULL || files->capture.file == NULL))
         err = observer_capture_open(server->observer, settings->capture, error, error_size);
     return err;
 }
@@ -681,6 +684,17 @@ int
 server_fd(const struct server *server)
 {
     return server->shared.driven ? worker_fd(server->workers[0]) : -1;
+}
+
+int
+server_may_change_observer(struct server *server, char *error, size_t error_size)
+{
+    int err;
+
+    pthread_mutex_lock(&server->lock);
+    err = server_refuse_while_restarting(server, error, error_size);
+    pthread_mutex_unlock(&server->lock);
+    return err;
 }
 
 void

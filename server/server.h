@@ -125,6 +125,9 @@ void server_ports(const struct server *server, struct server_ports *ports);
 /* Who looks on: as long as the server lives. */
 struct observer *server_observer(struct server *server);
 
+/* Whether its files may be opened and closed now: 0, or -EBUSY with error while a restart hands them over. */
+int server_may_change_observer(struct server *server, char *error, size_t error_size);
+
 /*
  * Read the exports again. Returns 0, and error holds what should be told but is no mistake, or ""; or -errno with
  * error, and then the old ones stay as they are. Calls under way end with the exports they began with, calls that

@@ -113,14 +113,15 @@ take_strings(struct takeover *takeover, const json_t *list, size_t *used, const 
 static int
 read_offer(struct takeover *takeover, const json_t *offer)
 {
-    int pid, nfs_port, mount_port, registered, parent, sockets;
+    int pid, nfs_port, mount_port, registered, parent, sockets, whole;
+    const char *dir, *journal, *capture;
     json_t *added, *removed;
-    const char *dir;
     size_t used = 0;
 
-    if (json_unpack((json_t *)(uintptr_t)offer, "{s:i, s:s, s:i, s:i, s:b, s:b, s:i, s:o, s:o}", "pid", &pid,
+    if (json_unpack((json_t *)(uintptr_t)offer, "{s:i, s:s, s:i, s:i, s:b, s:b, s:i, s:o, s:o, s:s, s:s, s:b}", "pid", &pid,
                     "state_dir", &dir, "nfs_port", &nfs_port, "mount_port", &mount_port, "registered", &registered,
-                    "parent", &parent, "sockets", &sockets, "added", &added, "removed", &removed) < 0)
+                    "parent", &parent, "sockets", &sockets, "added", &added, "removed", &removed, "journal", &journal,
+                    "capture", &capture, "whole_data", &whole) < 0)
         return -EBADMSG;
     if (pid <= 0 || nfs_port < 0 || nfs_port > UINT16_MAX || mount_port < 0 || mount_port > UINT16_MAX || sockets < 0 ||
         sockets > SOCKETS_MAX)
@@ -130,6 +131,10 @@ read_offer(struct takeover *takeover, const json_t *offer)
     takeover->mount_port = (uint16_t)mount_port;
     takeover->registered = registered;
     takeover->parent = parent ? 0 : -1;                  /* to come with the descriptors */
+    takeover->files.whole_data = whole;
+    if ((journal[0] != '\0' && (takeover->files.journal.file = strdup(journal)) == NULL) ||
+        (capture[0] != '\0' && (takeover->files.capture.file = strdup(capture)) == NULL))
+        return -ENOMEM;
     takeover->state_dir = strdup(dir);
     takeover->strings = calloc(STRINGS_MAX + 1, sizeof(*takeover->strings));
     if (takeover->state_dir == NULL || takeover->strings == NULL ||
@@ -156,14 +161,35 @@ read_offer_document(struct takeover *takeover, int fd)
     return err;
 }
 
+/* In the order of control_descriptors() and send_offer(). */
+static int
+place_descriptors(struct takeover *takeover, struct descriptors *got, bool parent, size_t sockets)
+{
+    size_t at = 1;
+
+    takeover->lock_fd = take(got, at++);
+    takeover->control_fd = take(got, at++);
+    takeover->parent = parent ? take(got, at++) : -1;
+    if (takeover->files.journal.file != NULL)
+        takeover->files.journal.fd = take(got, at++);
+    if (takeover->files.capture.file != NULL)
+        takeover->files.capture.fd = take(got, at++);
+    takeover->sockets = calloc(sockets + 1, sizeof(*takeover->sockets));
+    if (takeover->sockets == NULL)
+        return -ENOMEM;
+    while (takeover->nsockets < sockets)
+        takeover->sockets[takeover->nsockets++] = take(got, at++);
+    return 0;
+}
+
 /* The first message says how many descriptors there are; the others bring the rest of them. */
 static int
 take_offer(struct takeover *takeover, struct descriptors *got, char *error, size_t error_size)
 {
     struct channel_message message;
     int err = expect(takeover, CHANNEL_OFFER, OFFER_MS, &message, error, error_size), sockets;
+    size_t wanted;
     bool parent;
-    size_t at = 1;
 
     if (err < 0)
         return err;
@@ -173,7 +199,8 @@ take_offer(struct takeover *takeover, struct descriptors *got, char *error, size
         return tell(sockets, "the old server's offer", error, error_size);
     parent = takeover->parent >= 0;
     takeover->parent = -1;
-    while (got->count < 3 + (size_t)parent + (size_t)sockets) {
+    wanted = 3 + (size_t)parent + (takeover->files.journal.file != NULL) + (takeover->files.capture.file != NULL);
+    while (got->count < wanted + (size_t)sockets) {
         err = expect(takeover, CHANNEL_MORE, OFFER_MS, &message, error, error_size);
         if (err < 0)
             return err;
@@ -183,15 +210,8 @@ take_offer(struct takeover *takeover, struct descriptors *got, char *error, size
         if (err < 0)
             return tell(err, "the old server's offer", error, error_size);
     }
-    takeover->lock_fd = take(got, at++);
-    takeover->control_fd = take(got, at++);
-    takeover->parent = parent ? take(got, at++) : -1;
-    takeover->sockets = calloc((size_t)sockets + 1, sizeof(*takeover->sockets));
-    if (takeover->sockets == NULL)
-        return tell(-ENOMEM, "the old server's offer", error, error_size);
-    while (takeover->nsockets < (size_t)sockets)
-        takeover->sockets[takeover->nsockets++] = take(got, at++);
-    return 0;
+    err = place_descriptors(takeover, got, parent, (size_t)sockets);
+    return err < 0 ? tell(err, "the old server's offer", error, error_size) : 0;
 }
 
 int
@@ -207,6 +227,7 @@ takeover_new(int channel, struct takeover **out, char *error, size_t error_size)
     }
     takeover->channel = channel;
     takeover->old = takeover->lock_fd = takeover->control_fd = takeover->parent = -1;
+    takeover->files.journal.fd = takeover->files.capture.fd = -1;
     err = take_offer(takeover, &got, error, error_size);
     drop_descriptors(&got);
     if (err < 0) {
@@ -352,6 +373,10 @@ takeover_free(struct takeover *takeover, const char *why)
     close_one(takeover->lock_fd);
     close_one(takeover->control_fd);
     close_one(takeover->parent);
+    close_one(takeover->files.journal.fd);
+    close_one(takeover->files.capture.fd);
+    free((void *)(uintptr_t)takeover->files.journal.file);
+    free((void *)(uintptr_t)takeover->files.capture.file);
     for (size_t i = 0; i < takeover->nsockets; i++)
         close_one(takeover->sockets[i]);
     for (size_t i = 0; takeover->strings != NULL && i < STRINGS_MAX; i++)

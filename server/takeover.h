@@ -14,6 +14,7 @@
 #include "rpc/handed.h"
 #include "server/exports.h"
 #include "server/log.h"
+#include "server/observer.h"
 
 /* Kinds of documents. */
 #define TAKEOVER_OFFER "RNFoffer"
@@ -30,6 +31,7 @@ struct takeover {
     bool registered;                    /* rpcbind knows of it */
     int lock_fd, control_fd;            /* of the control socket */
     int parent;                         /* what it watches because of --parent-death; -1: nothing */
+    struct observer_files files;        /* that it writes calls to; names are to be freed */
     int *sockets;                       /* that listen, and for datagrams */
     size_t nsockets;
     struct exports_source changes;      /* exports that were added and removed */

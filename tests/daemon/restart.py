@@ -2,15 +2,16 @@
 """Clients that a restart must not disturb.
 
 usage: restart.py load PORT HANDLE STOP          work until the file STOP exists; prints what was done
+       restart.py journal LOAD FILE             are all calls that load has printed in the journal, once each?
        restart.py replay PORT HANDLE CTL...      calls sent again to the next server, from the same address and port
        restart.py halves PORT HANDLE CTL...      a call of which one half comes before and one after
        restart.py unread PORT HANDLE CTL...      replies that are not taken before
        restart.py pretend STEP                   be a new server that ends after offer, ready or state (server/channel.h)
        restart.py kill PID PROGRAM...            be a new server, but kill the old one once it has made its offer
-       restart.py between WHAT PROGRAM...        be between the old server and a new one, and change WHAT: "offer" or "state" is
-                                                 of another version, or the process of that number is killed once its
-                                                 state has been sent
-       restart.py manage SOCKET FILE             be a service manager: write down who says what (sd_notify(3)), "PID TEXT" a line
+       restart.py between WHAT PROGRAM...        be between an old server and a new one: the "offer" or the "state" is of
+                                                 another version, or the process of that number is killed once its state
+                                                 has been sent
+       restart.py manage SOCKET FILE             be a service manager: write down who says what, "PID TEXT" a line
 
 CTL... is a command that restarts the server. The exit status is 1 when a client has seen anything of it.
 
@@ -18,6 +19,7 @@ load: connections with several calls under way each, clients with datagrams, whi
 clients that connect anew for each call. Every change is made so that it fails when it is made twice: guarded CREATE, MKDIR,
 RENAME to a new name, REMOVE, RMDIR.
 """
+import json
 import os
 import select
 import signal
@@ -184,17 +186,36 @@ class Load:
         workers = [(self.stream, STREAMS), (self.datagrams, DATAGRAMS), (self.connecter, CONNECTERS)]
         threads = [threading.Thread(target=self.guard, args=(work, f"{work.__name__}{i}"))
                    for work, count in workers for i in range(count)]
+        first = XIDS.last + 1
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        print(f"calls {self.calls}, datagrams sent again {self.again}, longest {self.longest * 1000:.0f} ms")
+        print(f"calls {self.calls}, datagrams sent again {self.again}, longest {self.longest * 1000:.0f} ms, "
+              f"xids {first} to {XIDS.last}")
         if self.seen:
             sys.exit("\n".join(self.seen))
 
 
 def load(port, handle, stop):
     Load(port, handle, stop).run()
+
+
+def journal(printed, file):
+    """Every xid was one call's that has been answered; one that was sent again may be told of again, as replayed."""
+    with open(printed, encoding="ascii") as line:
+        first, last = (int(word) for word in line.read().split("xids ")[1].split()[::2])
+    with open(file, encoding="ascii") as lines:
+        told = [json.loads(line) for line in lines]
+    if "ringnfs_journal" not in told[0] or any("xid" not in line for line in told[1:]):
+        sys.exit(f"not a call: {[line for line in told if 'xid' not in line]}")
+    xids = [line["xid"] for line in told[1:] if line["prog"] == "NFS" and not line.get("replayed")]
+    found, wanted = [xid for xid in xids if first <= xid <= last], range(first, last + 1)
+    if sorted(found) != list(wanted):
+        twice = [xid for xid in set(found) if found.count(xid) > 1]
+        missing = sorted(set(wanted) - set(found))
+        sys.exit(f"{len(found)} calls of {len(wanted)}; missing {missing[:10]}, twice {twice[:10]}")
+    print(len(found))
 
 
 def restart(command):
@@ -349,6 +370,8 @@ def main():
         pretend(sys.argv[2])
     if sys.argv[1:2] == ["kill"]:
         kill(*sys.argv[2:])
+    if sys.argv[1:2] == ["journal"]:
+        sys.exit(journal(*sys.argv[2:]))
     if sys.argv[1:2] == ["between"]:
         between(*sys.argv[2:])
     if sys.argv[1:2] == ["manage"]:

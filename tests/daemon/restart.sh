@@ -394,11 +394,65 @@ case_ephemeral_servers_keep_their_directory_and_their_parent() {
     [[ ! -e $dir ]] || fail "left: $(ls "$dir")"
 }
 
-case_a_server_that_writes_a_journal_or_is_paused_is_not_restarted() {
-    start --allow-faults
+case_the_journal_and_the_capture_file_have_the_calls_of_both_processes() {
+    start --journal "$scratch/journal" --capture "$scratch/capture"
+    under_load 4 restart
+    nfs umnt "$mount_port" "$scratch/shared" || exit 1
+    [[ -z $(ctl journal close) ]] || fail "calls were lost"
+    ctl capture close >/dev/null || fail "no capture file was open"
+    client journal "$scratch/load" "$scratch/journal" || fail "$(log)"
+    [[ $(tail -n 1 "$scratch/journal") == *UMNT* ]] || fail "the last call is not there"
+    command -v tshark >/dev/null || skip "needs tshark for the capture file"
+    # xids 0 | 1: those of all calls, or replies, in the capture file.
+    xids() {
+        tshark -r "$scratch/capture" -d "tcp.port==$nfs_port,rpc" -d "udp.port==$nfs_port,rpc" -T fields -e rpc.xid \
+            -Y "rpc.msgtyp == $1" 2>/dev/null | tr ',' '\n' | sort
+    }
+    sed -n 's/.*"xid":\([0-9]*\).*/\1/p' "$scratch/journal" | xargs printf '0x%08x\n' | sort >"$scratch/xids"
+    cmp <(xids 0) "$scratch/xids" || fail "other calls were captured"
+    cmp <(xids 1) "$scratch/xids" || fail "other replies were captured"
+}
+
+case_a_journal_that_was_opened_by_hand_goes_on_too() {
+    start
+    ctl journal open "$scratch/journal" whole >/dev/null || fail "no journal"
+    restart
+    restart
+    serves || fail "it does not serve"
+    ctl journal close >/dev/null || fail "it is not open any more"
+    [[ $(wc -l <"$scratch/journal") == 2 && $(<"$scratch/journal") == *'"data":"whole"'*GETATTR* ]] ||
+        fail "$(<"$scratch/journal")"
+}
+
+case_a_restart_that_fails_leaves_the_journal_to_the_old_server() {
+    start_own
     ctl journal open "$scratch/journal" >/dev/null || fail "no journal"
-    goes_on "a journal or a capture file is open"
+    for step in offer ready state; do
+        replace_program "python3 $daemon_tests/restart.py pretend $step"
+        goes_on "ended before it served"
+    done
+    ctl journal close >/dev/null || fail "it is not open any more"
+    [[ $(grep -c GETATTR "$scratch/journal") == 3 ]] || fail "$(<"$scratch/journal")"
+}
+
+case_a_journal_that_its_disk_does_not_take_is_not_handed_over() {
+    root_only
+    mkdir "$scratch/small"
+    mount -t tmpfs -o size=16k small "$scratch/small" 2>/dev/null || skip "nothing can be mounted here"
+    start
+    ctl journal open "$scratch/small/journal" >/dev/null || fail "no journal"
+    cat /dev/zero >"$scratch/small/filler" 2>/dev/null
+    for ((i = 0; i < 20; i++)); do serves; done
+    : >"$scratch/small/journal"                          # in whose last page there was room for a few bytes
+    cat /dev/zero >>"$scratch/small/filler" 2>/dev/null
+    goes_on "its disk takes no calls; close it first"
     ctl journal close >/dev/null || fail "not closed"
+    restart
+    serves || fail "not with the journal closed"
+}
+
+case_a_server_that_is_paused_is_not_restarted() {
+    start --allow-faults
     ctl pause >/dev/null || fail "not paused"
     [[ $(ctl restart 2>&1) == *"the server is paused"* ]] || fail "restarted while it was paused"
     ctl resume >/dev/null || fail "not resumed"
