@@ -37,6 +37,7 @@
 #define SHARED_LARGE ((size_t)128 << 10)    /* ... and of a large one: segments of a few bytes are 1 us each */
 #define TURN_LOOKS 4                        /* after so many calls: whether its client's share of the time is used up;
                                                after each one while there are others */
+#define SEND_NS 100000                      /* replies do not wait longer for those of calls that came with theirs */
 #define WAIT_LOOKS 4                        /* after so many in vain it is cheaper not to watch the socket meanwhile */
 #define SCARCE_CALLS 16                     /* of one connection while calls are scarce */
 #define MOVED_MIN ((size_t)64 << 10)        /* bytes between two looks at a connection that sits on memory */
@@ -298,12 +299,29 @@ deliver(struct conn *conn, struct call *call, const uint8_t *data, size_t size)
     return call_deliver(call, conn->in, data, size);
 }
 
+/* Send all that the socket takes. Returns 0 or -errno when the connection is broken. */
+static int
+write_out(struct conn *conn)
+{
+    size_t sent;
+    size_t most = source_is_among_others(&conn->source) ? SHARED_BYTES : SIZE_MAX;
+    int err = send_queue_write(&conn->out, conn->fd, most, &sent);
+
+    stat_add(&conn->source.transport->stats.bytes_out, sent);
+    conn->moved_bytes += sent;
+    if (sent > 0)
+        source_moved(&conn->source);
+    conn->blocked = err == -EAGAIN;
+    return conn->blocked ? 0 : err;
+}
+
 /* Hand over the whole calls among what has been received. */
 static void
 cut_calls(struct conn *conn)
 {
     struct transport *transport = conn->source.transport;
     unsigned turn = MAX(TURN_CALLS / (transport->private->nready + 1), TURN_LEAST);
+    uint64_t sent_ns = 0;
 
     if (conn->in == NULL || conn->resetting)
         return;
@@ -350,9 +368,17 @@ cut_calls(struct conn *conn)
             conn_close(&conn->source);
             return;
         }
-        if ((n % TURN_LOOKS == TURN_LOOKS - 1 || source_is_among_others(&conn->source)) &&
-            source_turn_is_over(&conn->source))
+        if (n % TURN_LOOKS != TURN_LOOKS - 1 && !source_is_among_others(&conn->source))
+            continue;
+        if (source_turn_is_over(&conn->source))
             break;
+        if (source_turn_ns(&conn->source) - sent_ns < SEND_NS)
+            continue;
+        sent_ns = source_turn_ns(&conn->source);
+        if (!send_queue_is_empty(&conn->out) && !conn->blocked && write_out(conn) < 0) {
+            conn_close(&conn->source);
+            return;
+        }
     }
     source_ready(&conn->source);
 }
@@ -508,22 +534,6 @@ conn_reset(struct call_source *source, struct call *call, size_t bytes)
     conn->resetting = true;
     conn->reading = false;
     conn_watch(conn);
-}
-
-/* Send all that the socket takes. Returns 0 or -errno when the connection is broken. */
-static int
-write_out(struct conn *conn)
-{
-    size_t sent;
-    size_t most = source_is_among_others(&conn->source) ? SHARED_BYTES : SIZE_MAX;
-    int err = send_queue_write(&conn->out, conn->fd, most, &sent);
-
-    stat_add(&conn->source.transport->stats.bytes_out, sent);
-    conn->moved_bytes += sent;
-    if (sent > 0)
-        source_moved(&conn->source);
-    conn->blocked = err == -EAGAIN;
-    return conn->blocked ? 0 : err;
 }
 
 /* Let go of input buffers that hold nothing, or too little. */

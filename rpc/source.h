@@ -116,7 +116,9 @@ void source_ready(struct call_source *source);
 bool source_has_waiting(const struct call_source *source);
 /* Its client's turn: false when that was over in this round. After true, source_turn_ends() follows. */
 bool source_turn_begins(struct call_source *source);
-bool source_turn_is_over(const struct call_source *source);
+bool source_turn_is_over(struct call_source *source);
+/* How long it has lasted, as of source_turn_is_over(). */
+uint64_t source_turn_ns(const struct call_source *source);
 void source_turn_ends(struct call_source *source);
 /* Whether other clients have had turns lately. */
 bool source_is_among_others(const struct call_source *source);

@@ -151,9 +151,15 @@ source_turn_begins(struct call_source *source)
 }
 
 bool
-source_turn_is_over(const struct call_source *source)
+source_turn_is_over(struct call_source *source)
 {
     return turns_is_over(&source->transport->private->turns);
+}
+
+uint64_t
+source_turn_ns(const struct call_source *source)
+{
+    return turns_lasted_ns(&source->transport->private->turns);
 }
 
 void

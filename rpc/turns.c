@@ -59,7 +59,7 @@ turns_begin(struct turns *turns, unsigned lane)
     if (turns->lanes[lane].used_ns >= share_ns(turns, now_ns))
         return false;
     turns->lane = lane;
-    turns->began_ns = now_ns;
+    turns->began_ns = turns->seen_ns = now_ns;
     return true;
 }
 
@@ -70,11 +70,18 @@ turns_are_shared(const struct turns *turns)
 }
 
 bool
-turns_is_over(const struct turns *turns)
+turns_is_over(struct turns *turns)
 {
     uint64_t now_ns = turns->now_ns();
 
+    turns->seen_ns = now_ns;
     return turns->lanes[turns->lane].used_ns + (now_ns - turns->began_ns) >= share_ns(turns, now_ns);
+}
+
+uint64_t
+turns_lasted_ns(const struct turns *turns)
+{
+    return turns->seen_ns - turns->began_ns;
 }
 
 void

@@ -28,6 +28,7 @@ struct turns {
     } lanes[TURN_LANES];
     unsigned lane;                      /* whose turn it is or was, and since when */
     uint64_t began_ns;
+    uint64_t seen_ns;                   /* when it was last asked whether it is over */
     uint64_t shared_ns;                 /* when another one's turn last followed */
     uint64_t (*now_ns)(void);           /* the monotonic clock */
 };
@@ -44,7 +45,10 @@ unsigned turns_lane(const void *client);
 bool turns_begin(struct turns *turns, unsigned lane);
 
 /* Whether the share of the client whose turn it is has been used up. */
-bool turns_is_over(const struct turns *turns);
+bool turns_is_over(struct turns *turns);
+
+/* How long it has lasted, as of the last turns_is_over(). */
+uint64_t turns_lasted_ns(const struct turns *turns);
 
 void turns_end(struct turns *turns);
 
