@@ -12,6 +12,7 @@
 #define SLOW_NS 500000                  /* on the worker: that is too long for those who wait behind it */
 #define WATCHED 64                      /* after a slow one */
 #define QUICK_NS 30000                  /* on a thread: counts towards the return */
+#define COMPUTED_NS 100000              /* likewise, without any waiting: processors differ, and busy ones take longer */
 #define QUEUED 16                       /* handed to the kernel: as many others may be in front of it */
 #define QUICK_FIRST 16                  /* in a row, at first */
 #define QUICK_MAX 16384
@@ -24,13 +25,25 @@ pace_init(struct pace *pace)
     atomic_init(&pace->suspect, 0);
 }
 
-uint64_t
-pace_now_ns(void)
+static uint64_t
+read_clock(clockid_t clock)
 {
     struct timespec now;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t
+pace_now_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t
+pace_computed_ns(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static uint64_t
@@ -99,16 +112,16 @@ pace_learn_inline(struct pace *pace, const struct pace_run *run)
         atomic_store_explicit(&pace->suspect, suspect - 1, memory_order_relaxed);
 }
 
-/* slow_ns: starts again; over quick_ns: sets it back by one. */
+/* slow: starts again; not quick: sets it back by one. */
 static void
-learn_elsewhere(struct pace *pace, uint64_t took_ns, uint64_t quick_ns, uint64_t slow_ns)
+learn_elsewhere(struct pace *pace, bool quick, bool slow)
 {
     uint32_t needed = atomic_load_explicit(&pace->fast_needed, memory_order_relaxed);
     uint32_t left = atomic_load_explicit(&pace->fast_left, memory_order_relaxed);
 
-    if (took_ns > slow_ns)
+    if (slow)
         left = needed;
-    else if (took_ns > quick_ns)
+    else if (!quick)
         left = left < needed ? left + 1 : needed;
     else if (left > 0)
         left--;
@@ -116,9 +129,13 @@ learn_elsewhere(struct pace *pace, uint64_t took_ns, uint64_t quick_ns, uint64_t
 }
 
 void
-pace_learn_thread(struct pace *pace, uint64_t took_ns, uint64_t allowance_ns)
+pace_learn_thread(struct pace *pace, uint64_t took_ns, uint64_t computed_ns, uint64_t allowance_ns)
 {
-    learn_elsewhere(pace, took_ns, QUICK_NS + allowance_ns, SLOW_NS + allowance_ns);
+    uint64_t waited_ns = took_ns > computed_ns ? took_ns - computed_ns : 0;
+    bool quick = took_ns <= QUICK_NS + allowance_ns ||
+                 (waited_ns <= QUICK_NS && computed_ns <= COMPUTED_NS + allowance_ns);
+
+    learn_elsewhere(pace, quick, took_ns > SLOW_NS + allowance_ns);
 }
 
 void
@@ -126,5 +143,5 @@ pace_learn_queued(struct pace *pace, uint64_t took_ns, uint64_t allowance_ns)
 {
     uint64_t slow_ns = SLOW_NS + QUEUED * allowance_ns;
 
-    learn_elsewhere(pace, took_ns, slow_ns, slow_ns);
+    learn_elsewhere(pace, took_ns <= slow_ns, took_ns > slow_ns);
 }

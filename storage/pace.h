@@ -48,6 +48,9 @@ pace_is_inline(const struct pace *pace)
 
 uint64_t pace_now_ns(void);
 
+/* Of the calling thread, so far. */
+uint64_t pace_computed_ns(void);
+
 /* Around an operation on the worker. */
 void pace_begin(const struct pace *pace, struct pace_mark *mark);
 void pace_end(struct pace *pace, const struct pace_mark *mark, uint64_t allowance_ns);
@@ -55,8 +58,8 @@ void pace_end(struct pace *pace, const struct pace_mark *mark, uint64_t allowanc
 /* What pace_end() concludes from. */
 void pace_learn_inline(struct pace *pace, const struct pace_run *run);
 
-/* One that ran on a thread of its own, measured from when it began there. */
-void pace_learn_thread(struct pace *pace, uint64_t took_ns, uint64_t allowance_ns);
+/* One that ran on a thread of its own, measured from when it began there, and what the thread computed meanwhile. */
+void pace_learn_thread(struct pace *pace, uint64_t took_ns, uint64_t computed_ns, uint64_t allowance_ns);
 
 /* One that the kernel did, measured from when it was handed over: it may have waited behind others. */
 void pace_learn_queued(struct pace *pace, uint64_t took_ns, uint64_t allowance_ns);

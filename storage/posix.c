@@ -139,12 +139,12 @@ static void
 run_and_learn(struct store_op *op)
 {
     void (*run)(struct store_op *op);
-    uint64_t started_ns = pace_now_ns();
+    uint64_t computed_ns = pace_computed_ns(), started_ns = pace_now_ns();
 
     memcpy(&run, &op->private[5], sizeof(run));
     run(op);
     note_outcome(op);
-    pace_learn_thread(pace_of(op), pace_now_ns() - started_ns, allowance_ns(op));
+    pace_learn_thread(pace_of(op), pace_now_ns() - started_ns, pace_computed_ns() - computed_ns, allowance_ns(op));
 }
 
 int

@@ -19,7 +19,7 @@ static void
 learn_threads(struct pace *pace, unsigned count, uint64_t took_ns)
 {
     for (unsigned i = 0; i < count; i++)
-        pace_learn_thread(pace, took_ns, 0);
+        pace_learn_thread(pace, took_ns, 0, 0);
 }
 
 static void
@@ -70,6 +70,26 @@ one_that_is_not_quick_counts_back_and_a_slow_one_starts_anew(void **state)
     assert_false(pace_is_inline(&pace));
     learn_threads(&pace, 1, US(5));
     assert_true(pace_is_inline(&pace));
+}
+
+/* On a slow processor, or one that others use as well. */
+static void
+what_a_thread_only_computed_for_is_quick_up_to_100_us(void **state)
+{
+    struct pace pace;
+
+    (void)state;
+    pace_init(&pace);
+    for (unsigned i = 0; i < FIRST; i++)
+        pace_learn_thread(&pace, US(120), US(95), 0);
+    assert_true(pace_is_inline(&pace));
+    pace_init(&pace);
+    for (unsigned i = 0; i < FIRST; i++)
+        pace_learn_thread(&pace, US(131), US(95), 0);    /* it waited for more than 30 us */
+    assert_false(pace_is_inline(&pace));
+    for (unsigned i = 0; i < FIRST; i++)
+        pace_learn_thread(&pace, US(105), US(105), 0);
+    assert_false(pace_is_inline(&pace));
 }
 
 static void
@@ -211,6 +231,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kind_begins_on_threads_and_comes_to_the_worker_after_16_quick_ones),
         cmocka_unit_test(one_that_is_not_quick_counts_back_and_a_slow_one_starts_anew),
+        cmocka_unit_test(what_a_thread_only_computed_for_is_quick_up_to_100_us),
         cmocka_unit_test(a_slow_one_alone_does_not_move_a_kind_off_the_worker),
         cmocka_unit_test(one_that_blocks_while_it_is_watched_moves_the_kind_off),
         cmocka_unit_test(losing_the_processor_however_often_does_not_move_a_kind_off),
