@@ -29,6 +29,8 @@ void
 turns_next_round(struct turns *turns)
 {
     turns->round++;
+    turns->last_clients = turns->clients;
+    turns->clients = 0;
 }
 
 /* Addresses of what was allocated differ in their middle bits (Knuth's multiplicative hash). */
@@ -42,7 +44,13 @@ turns_lane(const void *client)
 static uint64_t
 share_ns(const struct turns *turns, uint64_t now_ns)
 {
-    return now_ns - turns->shared_ns < TURN_ALONE_MS * MS ? TURN_US * US : TURN_ALONE_US * US;
+    unsigned clients = MAX(turns->clients, turns->last_clients);
+
+    if (now_ns - turns->shared_ns >= TURN_ALONE_MS * MS)
+        return TURN_ALONE_US * US;
+    if (clients <= TURN_ROUND_US / TURN_US)
+        return TURN_US * US;
+    return MAX(TURN_ROUND_US * US / clients, TURN_LEAST_US * US);
 }
 
 bool
@@ -55,6 +63,7 @@ turns_begin(struct turns *turns, unsigned lane)
     if (turns->lanes[lane].round != turns->round) {
         turns->lanes[lane].round = turns->round;
         turns->lanes[lane].used_ns = 0;
+        turns->clients++;
     }
     if (turns->lanes[lane].used_ns >= share_ns(turns, now_ns))
         return false;

@@ -3,9 +3,9 @@
  * gets no more of a round than one with a single call.
  *
  * A loop goes round twice each time: over the sockets that can be read, and over the connections that had calls left. In
- * each round a client has TURN_US, or TURN_ALONE_US when there was nobody else for a while; when that is over his
- * connections wait for the next one, in the order in which they would have had their turn. What one call takes is not cut
- * short.
+ * each round a client has TURN_US, less when many have their turns, or TURN_ALONE_US when there was nobody else for a while;
+ * when that is over his connections wait for the next one, in the order in which they would have had their turn. What one
+ * call takes is not cut short.
  *
  * Clients are told apart by a hash, so two may have to share. All on the worker's thread.
  */
@@ -16,12 +16,15 @@
 #include <stdint.h>
 
 #define TURN_US 50
+#define TURN_ROUND_US 400               /* all turns of a round together, as long as each ... */
+#define TURN_LEAST_US 20                /* ... has this */
 #define TURN_ALONE_US 250
 #define TURN_ALONE_MS 100               /* without another one's turn */
 #define TURN_LANES 64                   /* bits of a word */
 
 struct turns {
     uint32_t round;
+    unsigned clients, last_clients;     /* that had a turn in this round so far, and in the last one */
     struct {
         uint32_t round;                 /* the last one in which he had a turn */
         uint32_t used_ns;

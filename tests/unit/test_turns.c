@@ -116,6 +116,32 @@ who_has_been_alone_for_a_while_has_longer_turns_until_another_one_comes(void **s
     assert_false(turns_begin(&turns, 1));
 }
 
+static void
+with_many_clients_turns_are_shorter_so_that_the_round_is_not_longer(void **state)
+{
+    struct turns turns;
+
+    (void)state;
+    begin_shared(&turns);
+    for (unsigned client = 0; client < 16; client++)
+        have_turn(&turns, client, 1);
+    turns_next_round(&turns);
+    have_turn(&turns, 0, TURN_ROUND_US * 1000 / 16 - 1);
+    have_turn(&turns, 0, 1);
+    assert_false(turns_begin(&turns, 0));
+    for (unsigned client = 0; client < TURN_LANES; client++)
+        (void)turns_begin(&turns, client);
+    turns_next_round(&turns);
+    have_turn(&turns, 1, TURN_LEAST_US * 1000 - 1);
+    have_turn(&turns, 1, 1);
+    assert_false(turns_begin(&turns, 1));
+    turns_next_round(&turns);
+    have_turn(&turns, 0, 0);
+    turns_next_round(&turns);
+    have_turn(&turns, 1, SHARE_NS - 1);
+    assert_true(turns_begin(&turns, 1));
+}
+
 /* ---- Behind a transport ---- */
 
 #define CROWD 30                        /* connections of one client */
@@ -178,6 +204,7 @@ main(void)
         cmocka_unit_test(what_one_uses_is_not_taken_from_another),
         cmocka_unit_test(a_turn_is_over_when_the_share_is_used_up),
         cmocka_unit_test(a_turn_of_any_length_ends_with_the_round),
+        cmocka_unit_test(with_many_clients_turns_are_shorter_so_that_the_round_is_not_longer),
         cmocka_unit_test(who_has_been_alone_for_a_while_has_longer_turns_until_another_one_comes),
         ECHO_TEST(a_client_with_many_connections_and_long_calls_leaves_others_their_turn),
     };
