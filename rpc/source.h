@@ -54,7 +54,7 @@ struct call_source {
     TAILQ_ENTRY(call_source) ready;     /* to be resumed before the loop sleeps */
     TAILQ_ENTRY(call_source) starved;   /* to be resumed when there may be memory again */
     bool is_closed, is_dirty, is_ready, is_starved;
-    uint8_t lane;                       /* its client's, in turns.h */
+    uint16_t lane;                      /* its client's, in turns.h */
     bool stream;
     bool has_called;                    /* a whole call has come from it */
     struct client *client;              /* whose it is; NULL: nobody's that is counted */
@@ -69,6 +69,14 @@ struct call_source {
 
 TAILQ_HEAD(source_list, call_source);
 
+/* Sources of a client that are to be resumed. */
+struct ready_lane {
+    struct source_list sources;
+    TAILQ_ENTRY(ready_lane) next;
+};
+
+TAILQ_HEAD(lane_list, ready_lane);
+
 struct transport_private {
     struct transport *transport;
     struct transport_shared *shared;
@@ -77,9 +85,11 @@ struct transport_private {
     size_t call_size;
     void (*before_wait)(void *context);
     struct source_list open, closed, dirty, starved;
-    struct source_list ready[TURN_LANES];
-    uint64_t ready_lanes;               /* a bit for each that is not empty */
-    unsigned nready;                    /* in all of them */
+    struct ready_lane ready[TURN_LANES];
+    struct lane_list ready_lanes;       /* those that are not empty */
+    unsigned nready_lanes;
+    unsigned nready;                    /* sources in all of them */
+    bool yielded_first;                 /* in the next round */
     struct call_source *first;          /* may take memory that is reserved; NULL: nobody needs it */
     uint64_t first_ns;                  /* since when */
     struct turns turns;

@@ -32,7 +32,7 @@ source_opened(struct transport *transport, struct call_source *source, const str
     source->transport = transport;
     source->ops = ops;
     /* Who is not counted, as on a Unix socket, is a client by himself with each connection. */
-    source->lane = (uint8_t)turns_lane(source->client != NULL ? (const void *)source->client : (const void *)source);
+    source->lane = (uint16_t)turns_lane(source->client != NULL ? (const void *)source->client : (const void *)source);
     TAILQ_INSERT_TAIL(&transport->private->open, source, all);
     source_moved(source);
 }
@@ -41,11 +41,13 @@ static void
 leave_ready(struct call_source *source)
 {
     struct transport_private *private = source->transport->private;
-    struct source_list *list = &private->ready[source->lane];
+    struct ready_lane *lane = &private->ready[source->lane];
 
-    TAILQ_REMOVE(list, source, ready);
-    if (TAILQ_EMPTY(list))
-        private->ready_lanes &= ~(UINT64_C(1) << source->lane);
+    TAILQ_REMOVE(&lane->sources, source, ready);
+    if (TAILQ_EMPTY(&lane->sources)) {
+        TAILQ_REMOVE(&private->ready_lanes, lane, next);
+        private->nready_lanes--;
+    }
     private->nready--;
     source->is_ready = false;
 }
@@ -129,19 +131,24 @@ void
 source_ready(struct call_source *source)
 {
     struct transport_private *private = source->transport->private;
+    struct ready_lane *lane;
 
     if (source->is_ready || source->is_closed)
         return;
+    lane = &private->ready[source->lane];
+    if (TAILQ_EMPTY(&lane->sources)) {
+        TAILQ_INSERT_TAIL(&private->ready_lanes, lane, next);
+        private->nready_lanes++;
+    }
     source->is_ready = true;
-    TAILQ_INSERT_TAIL(&private->ready[source->lane], source, ready);
-    private->ready_lanes |= UINT64_C(1) << source->lane;
+    TAILQ_INSERT_TAIL(&lane->sources, source, ready);
     private->nready++;
 }
 
 bool
 source_has_waiting(const struct call_source *source)
 {
-    return !TAILQ_EMPTY(&source->transport->private->ready[source->lane]);
+    return !TAILQ_EMPTY(&source->transport->private->ready[source->lane].sources);
 }
 
 bool
@@ -340,13 +347,13 @@ resume_yielded(struct transport_private *private)
 
 /* Those of a client, each once, in the order in which they came. */
 static void
-resume_lane(struct transport_private *private, unsigned lane)
+resume_lane(struct transport_private *private, struct ready_lane *lane)
 {
-    struct source_list *list = &private->ready[lane];
-    struct call_source *source, *last = TAILQ_LAST(list, source_list);
+    unsigned number = (unsigned)(lane - private->ready);
+    struct call_source *source, *last = TAILQ_LAST(&lane->sources, source_list);
     bool was_last = false;
 
-    while (!was_last && (source = TAILQ_FIRST(list)) != NULL && turns_begin(&private->turns, lane)) {
+    while (!was_last && (source = TAILQ_FIRST(&lane->sources)) != NULL && turns_begin(&private->turns, number)) {
         was_last = source == last;
         leave_ready(source);
         source->ops->resume(source);
@@ -358,10 +365,32 @@ resume_lane(struct transport_private *private, unsigned lane)
 static void
 resume_ready(struct transport_private *private)
 {
-    uint64_t lanes = private->ready_lanes;
+    struct ready_lane *lane;
 
-    for (; lanes != 0; lanes &= lanes - 1)
-        resume_lane(private, (unsigned)__builtin_ctzll(lanes));
+    for (unsigned n = private->nready_lanes; n > 0 && (lane = TAILQ_FIRST(&private->ready_lanes)) != NULL; n--) {
+        resume_lane(private, lane);
+        if (lane == TAILQ_FIRST(&private->ready_lanes)) {
+            TAILQ_REMOVE(&private->ready_lanes, lane, next);
+            TAILQ_INSERT_TAIL(&private->ready_lanes, lane, next);
+        }
+    }
+}
+
+/* What has waited: calls and connections of a client begin by turns, since the first may use up his share. */
+static void
+resume(struct transport *transport)
+{
+    struct transport_private *private = transport->private;
+
+    turns_next_round(&private->turns);
+    if (private->yielded_first)
+        resume_yielded(private);
+    if (!transport->paused)
+        resume_ready(private);
+    if (!private->yielded_first)
+        resume_yielded(private);
+    private->yielded_first = !private->yielded_first;
+    turns_next_round(&private->turns);
 }
 
 /* Whether all calls are answered, and all datagrams have left; streams may be left as they are. */
@@ -400,11 +429,7 @@ before_wait(void *context)
     struct transport_private *private = transport->private;
     struct call_source *source;
 
-    turns_next_round(&private->turns);
-    resume_yielded(private);
-    if (!transport->paused)
-        resume_ready(private);
-    turns_next_round(&private->turns);
+    resume(transport);
     if (private->before_wait != NULL)
         private->before_wait(transport->context);
     while (!transport->paused && (source = TAILQ_FIRST(&private->dirty)) != NULL) {
@@ -455,8 +480,9 @@ transport_new(const struct transport_config *config, struct transport **out)
     TAILQ_INIT(&private->open);
     TAILQ_INIT(&private->closed);
     TAILQ_INIT(&private->dirty);
+    TAILQ_INIT(&private->ready_lanes);
     for (unsigned lane = 0; lane < TURN_LANES; lane++)
-        TAILQ_INIT(&private->ready[lane]);
+        TAILQ_INIT(&private->ready[lane].sources);
     TAILQ_INIT(&private->starved);
     turns_init(&private->turns, turns_clock_ns);
     transport->buffers = buf_pool_new(&config->shared->budget);

@@ -20,7 +20,7 @@
 #define TURN_LEAST_US 20                /* ... has this */
 #define TURN_ALONE_US 250
 #define TURN_ALONE_MS 100               /* without another one's turn */
-#define TURN_LANES 64                   /* bits of a word */
+#define TURN_LANES 1024                 /* a power of two */
 
 struct turns {
     uint32_t round;

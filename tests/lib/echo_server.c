@@ -153,15 +153,22 @@ reply_alloc(struct call *call)
 }
 
 static void
-burn(struct echo_server *server, struct call *call)
+compute(uint32_t us)
 {
-    uint32_t us = wire_get_u32(&call->args);
     struct timespec begin, now;
 
     clock_gettime(CLOCK_MONOTONIC, &begin);
     do
         clock_gettime(CLOCK_MONOTONIC, &now);
     while ((now.tv_sec - begin.tv_sec) * 1000000 + (now.tv_nsec - begin.tv_nsec) / 1000 < us);
+}
+
+static void
+burn(struct echo_server *server, struct call *call)
+{
+    uint32_t us = wire_get_u32(&call->args);
+
+    compute(us);
     atomic_fetch_add(&server->burnt_count, 1);
     reply_u32(call, us);
 }
@@ -176,6 +183,7 @@ yield(struct call *call)
         return;
     }
     held->value--;
+    compute(ECHO_YIELD_US);
     call_yield(call, yield);
 }
 

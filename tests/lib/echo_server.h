@@ -28,6 +28,7 @@
 #define ECHO_REPLY_BYTES_MAX ((uint64_t)4 << 20)
 #define ECHO_BUDGET ((uint64_t)64 << 20)
 #define ECHO_SMALL_BUDGET ((uint64_t)12 << 20)
+#define ECHO_YIELD_US 5                 /* that PROC_YIELD computes each time */
 #define ECHO_LARGE_REPLY ((size_t)1 << 20)
 #define ECHO_TIMEOUT_MS 10000           /* of every socket */
 
@@ -42,7 +43,7 @@ enum {
     PROC_DROP,
     PROC_ALLOC,                         /* u32 n: n times 100 bytes of the call's memory */
     PROC_BURN,                          /* u32 us: computes for so long */
-    PROC_YIELD,                         /* u32 n: lets others go first n times, then 0 */
+    PROC_YIELD,                         /* u32 n: computes and lets others go first, n times, then 0 */
 };
 
 struct held_call;
