@@ -125,4 +125,21 @@ int server_load_exports(struct server *server, char *error, size_t error_size);
 /* Watch what is mounted, if that matters to the exports in use; with the lock held, or before anybody else has the server. */
 void server_watch_mounts(struct server *server);
 
+/* Open the sockets to listen on, or take those of another server; ports are known then. Returns 0 or -errno with error. */
+int server_open_sockets(struct server *server, const struct server_config *config, unsigned workers, char *error,
+                        size_t error_size);
+
+/* For a process that follows: the workers keep them open until they end. Returns 0 or -ENOMEM. */
+int server_list_sockets(struct server *server);
+
+/* Tell rpcbind, unless that is off. Returns 0, or -errno with error when it has to know and does not. */
+int server_register_ports(struct server *server, char *error, size_t error_size);
+
+/*
+ * Calls are read from here on; the control socket, by which this server may be followed in turn, comes last. from: the
+ * server that this one follows, whose connections are emptied; or NULL. Returns 0 or -errno with error.
+ */
+int server_begin_to_serve(struct server *server, const struct takeover *from, struct handed_list *conns, char *error,
+                          size_t error_size);
+
 #endif
