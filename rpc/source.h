@@ -89,7 +89,6 @@ struct transport_private {
     struct lane_list ready_lanes;       /* those that are not empty */
     unsigned nready_lanes;
     unsigned nready;                    /* sources in all of them */
-    bool yielded_first;                 /* in the next round */
     struct call_source *first;          /* may take memory that is reserved; NULL: nobody needs it */
     uint64_t first_ns;                  /* since when */
     struct turns turns;

@@ -376,20 +376,19 @@ resume_ready(struct transport_private *private)
     }
 }
 
-/* What has waited: calls and connections of a client begin by turns, since the first may use up his share. */
+/*
+ * What has waited. Calls that have begun go before connections of the same client, so that he has no more of them than can be
+ * ended: with thousands of listings under way they take memory, and all of the pool's threads.
+ */
 static void
 resume(struct transport *transport)
 {
     struct transport_private *private = transport->private;
 
     turns_next_round(&private->turns);
-    if (private->yielded_first)
-        resume_yielded(private);
+    resume_yielded(private);
     if (!transport->paused)
         resume_ready(private);
-    if (!private->yielded_first)
-        resume_yielded(private);
-    private->yielded_first = !private->yielded_first;
     turns_next_round(&private->turns);
 }
 

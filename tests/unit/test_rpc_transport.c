@@ -137,33 +137,6 @@ a_call_that_lets_others_go_first_outlives_its_connection(void **state)
     assert_true(echo_now_ms() - begin < 60000);
 }
 
-/* What they compute in a round is more than a client's share of it. */
-static void
-calls_that_let_others_go_first_do_so_for_their_own_client_too(void **state)
-{
-    enum { YIELDING = 60, CALLS = 600 };
-    struct echo_server *server = *state;
-    int fd = echo_connect(server, SOCK_STREAM, "127.0.0.1");
-    int other = echo_connect(server, SOCK_STREAM, "127.0.0.1");
-    uint8_t data[CALLS * 64];
-    size_t len = 0;
-
-    for (uint32_t i = 0; i < YIELDING; i++)
-        len += echo_put_u32(data + len, true, i, PROC_YIELD, 2000);
-    echo_send(fd, data, len);
-    len = 0;
-    for (uint32_t i = 0; i < CALLS; i++)
-        len += echo_put(data + len, true, i, PROC_NULL, NULL, 0);
-    echo_send(other, data, len);
-    for (uint32_t i = 0; i < CALLS; i++)
-        echo_expect_success(data, echo_receive(other, data, sizeof(data)), i);
-    assert_int_equal(recv(fd, data, sizeof(data), MSG_DONTWAIT | MSG_PEEK), -1);
-    for (uint32_t i = 0; i < YIELDING; i++)
-        echo_receive(fd, data, sizeof(data));
-    close(fd);
-    close(other);
-}
-
 struct counted_message {
     struct loop_message message;        /* first */
     unsigned *next;                     /* of the sender: the number that should come next */
@@ -274,7 +247,6 @@ main(void)
         ECHO_TEST(draining_gives_up_after_its_timeout),
         ECHO_TEST(a_call_lets_others_go_first_and_goes_on),
         ECHO_TEST(a_call_that_lets_others_go_first_outlives_its_connection),
-        ECHO_TEST(calls_that_let_others_go_first_do_so_for_their_own_client_too),
         ECHO_TEST(messages_from_many_threads_all_run_and_in_order),
         ECHO_TEST(a_port_in_use_is_named),
         cmocka_unit_test(one_port_serves_every_socket),
