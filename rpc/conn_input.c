@@ -172,6 +172,18 @@ deliver(struct conn *conn, struct call *call, const uint8_t *data, size_t size)
     return call_deliver(call, conn->in, data, size);
 }
 
+/* Replies leave SEND_NS after the last; *sent_ns: when that was in this turn. Returns 0, or -errno: the connection is broken. */
+static int
+send_due(struct conn *conn, uint64_t *sent_ns)
+{
+    uint64_t now_ns = source_turn_ns(&conn->source);
+
+    if (now_ns - *sent_ns < SEND_NS)
+        return 0;
+    *sent_ns = now_ns;
+    return send_queue_is_empty(&conn->out) || conn->blocked ? 0 : conn_write_out(conn);
+}
+
 /* Hand over the whole calls among what has been received. */
 static void
 cut_calls(struct conn *conn)
@@ -229,10 +241,7 @@ cut_calls(struct conn *conn)
             continue;
         if (source_turn_is_over(&conn->source))
             break;
-        if (source_turn_ns(&conn->source) - sent_ns < SEND_NS)
-            continue;
-        sent_ns = source_turn_ns(&conn->source);
-        if (!send_queue_is_empty(&conn->out) && !conn->blocked && conn_write_out(conn) < 0) {
+        if (send_due(conn, &sent_ns) < 0) {
             conn_close(&conn->source);
             return;
         }

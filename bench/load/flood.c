@@ -86,6 +86,14 @@ no_sockets(size_t n)
     return fds;
 }
 
+static void
+give_up(int *fds)
+{
+    for (uint32_t i = 0; i < options.sockets; i++)
+        hang_up(&fds[i]);
+    free(fds);
+}
+
 static uint64_t
 begin(void)
 {
@@ -307,9 +315,7 @@ run_silent(void)
         usleep(SILENT_US);
     }
     end();
-    for (uint32_t i = 0; i < options.sockets; i++)
-        hang_up(&fds[i]);
-    free(fds);
+    give_up(fds);
 }
 
 /* --sockets at once, the oldest given up for a new one each time. */
@@ -326,9 +332,7 @@ run_connections(void)
         }
     }
     end();
-    for (uint32_t i = 0; i < options.sockets; i++)
-        hang_up(&fds[i]);
-    free(fds);
+    give_up(fds);
 }
 
 /* Records that are announced to be longer than any may be; half of them say that more will follow. */
